@@ -22,7 +22,7 @@ import (
 	"github.com/operon-framework/operon/durable/journal"
 )
 
-// acting is a composer of Boxes that offers actions.
+// acting is a composer of Boxes that has actions.
 type acting struct {
 	compose
 	actions operon.Actions[*Box]
@@ -30,7 +30,7 @@ type acting struct {
 
 func (a acting) Actions() operon.Actions[*Box] { return a.actions }
 
-// deeds is a world with the kinds of actions in it.
+// deeds is a world in which the kinds of actions are installed.
 type deeds struct {
 	*world
 	did did
@@ -64,7 +64,7 @@ func (d *deeds) ask(name string, spec v1alpha1.ActionSpec) *v1alpha1.Action {
 	return a
 }
 
-// comes waits until an Action is in a phase, with a text in its Ready condition.
+// comes waits until an Action has the given phase, with a text in its Ready condition.
 func (d *deeds) comes(a *v1alpha1.Action, phase journal.Phase, reason, text string) {
 	d.Helper()
 	d.eventually(fmt.Sprintf("%s to be %s", a.Name, phase), func(ctx context.Context) error {
@@ -83,7 +83,7 @@ func (d *deeds) comes(a *v1alpha1.Action, phase journal.Phase, reason, text stri
 	})
 }
 
-// An action is done with its parameters, and another one takes what it made.
+// An action runs with its parameters, and another action uses its result.
 func TestActions(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -125,7 +125,7 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// Of two Actions on one object, one is at work; another one's is not of interest.
+// Of two Actions on one object, only one runs at a time. Actions on another operator's kind are ignored.
 func TestActionsTakeTurns(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -157,7 +157,7 @@ func TestActionsTakeTurns(t *testing.T) {
 	}
 }
 
-// Of Actions that are asked for at once, one is at work at a time.
+// Of Actions that are created at the same time, only one runs at a time.
 func TestActionsAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -199,7 +199,7 @@ func TestActionsAtOnce(t *testing.T) {
 	}
 }
 
-// An Action whose target is gone is canceled, also where another object of the name is there.
+// An Action is canceled if its target was deleted, even if another object with the same name exists.
 func TestActionOnWhatIsGone(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -216,7 +216,7 @@ func TestActionOnWhatIsGone(t *testing.T) {
 	b = d.box("one", nil)
 	a = d.ask("second", v1alpha1.ActionSpec{Action: "wait"})
 	d.comes(a, journal.Running, durable.ReasonWaiting, "for ever")
-	stop() // so that nobody sees that there is none for a while
+	stop() // so the operator does not see that the object is missing for a while
 	d.must(d.client.Delete(t.Context(), b))
 	d.box("one", nil)
 	d.serve(waits)
@@ -226,7 +226,7 @@ func TestActionOnWhatIsGone(t *testing.T) {
 	}
 }
 
-// nearly is a clock that a minute is soon over by.
+// nearly is a clock that is shortly before the end of a minute.
 type nearly struct {
 	clock.RealClock
 	ahead time.Duration
@@ -236,7 +236,7 @@ func (n nearly) Now() time.Time { return n.RealClock.Now().Add(n.ahead) }
 
 func (n nearly) Since(at time.Time) time.Duration { return n.Now().Sub(at) }
 
-// A schedule makes an Action when it is due, keeps so many, and tells of what it cannot read.
+// A schedule creates an Action when it is due, retains the configured number, and reports a schedule that it cannot parse.
 func TestActionSchedule(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -269,7 +269,7 @@ func TestActionSchedule(t *testing.T) {
 	})
 }
 
-// halted is a clock that stands still.
+// halted is a clock that does not advance.
 type halted struct {
 	clock.RealClock
 	at time.Time
@@ -277,8 +277,8 @@ type halted struct {
 
 func (f halted) Now() time.Time { return f.at }
 
-// A schedule makes its first Action at once where it is to, and only once though none is kept. It is ready
-// all the while, also as long as its lists may be behind, which this clock makes of it forever.
+// A schedule with atOnce creates its first Action at once, and only once even if none is retained. It is ready all the time,
+// even while its lists may be stale, which this clock causes permanently.
 func TestActionScheduleAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -322,7 +322,7 @@ func (d *deeds) readySchedule(s *v1alpha1.ActionSchedule, status metav1.Conditio
 	})
 }
 
-// turns tell who is at work on each target: one at a time, from the first step to the last.
+// turns records which Action is running on each target: one at a time, from the first step to the last.
 type turns struct {
 	mu    sync.Mutex
 	now   map[string]string
@@ -330,7 +330,7 @@ type turns struct {
 	wrong []string
 }
 
-// step is one of an Action on a target.
+// step returns a step of an Action on a target.
 func (s *turns) step(target, act, name string, last bool) durable.Step[string] {
 	return durable.Step[string]{Name: name, Do: func(ctx context.Context, a *durable.Attempt) (string, error) {
 		s.mu.Lock()
@@ -352,8 +352,8 @@ func (s *turns) step(target, act, name string, last bool) durable.Step[string] {
 	}}
 }
 
-// Where replicas share the Actions, those on one object take turns all the same, and each is done once,
-// while replicas come and go.
+// If replicas share the Actions, Actions on one object still run one at a time, and each runs once, while replicas start and
+// stop.
 func TestActionsWhereReplicasShare(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -378,7 +378,7 @@ func TestActionsWhereReplicasShare(t *testing.T) {
 	for _, a := range asked {
 		d.comes(a, journal.Succeeded, "Ready", "")
 		for _, step := range a.Status.Journal.Steps {
-			if step.Attempts > 3 { // one more for each hand-over that interrupted it: a replica joins, and another one stops
+			if step.Attempts > 3 { // one more for each handover that interrupted it: a replica joins, and another one stops
 				t.Errorf("the step %s of %s was begun %d times", step.Name, a.Name, step.Attempts)
 			}
 		}

@@ -32,8 +32,8 @@ func TestKindDroppedByANewerVersionIsPruned(t *testing.T) {
 	w.isReady(b)
 }
 
-// TestKubectlUnderstandsTheSet asks kubectl: it keeps away from a set that another tool
-// manages, and prunes exactly this set where it is told that the set is its own.
+// TestKubectlUnderstandsTheSet checks that kubectl does not change a set that another tool manages, and that it prunes exactly
+// this set if an annotation states that kubectl manages it.
 func TestKubectlUnderstandsTheSet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// finalizes is a composer with a Finalize.
+// finalizes is a composer with a Finalize method.
 type finalizes struct {
 	compose
 	finalize func(context.Context, *Box, *operon.Finalization) error
@@ -33,7 +33,8 @@ func (f finalizes) Finalize(ctx context.Context, b *Box, out *operon.Finalizatio
 	return f.finalize(ctx, b, out)
 }
 
-// Finalize runs while the children exist and can read, and neither object nor children go before it succeeds.
+// Finalize runs while the child objects exist, and can read them. Neither the object nor its child objects are removed before
+// it succeeds.
 func TestFinalizeHoldsTheObject(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -71,8 +72,8 @@ func TestFinalizeHoldsTheObject(t *testing.T) {
 	}
 }
 
-// Finalize is not called again after it succeeded, even if the cache still shows the object with its finalizer: it would create again
-// what it has just removed.
+// Finalize is not called again after it succeeded, even if the stale cache still shows the object with its finalizer: it would
+// recreate objects that it has just removed.
 func TestFinalizeSucceedsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -108,7 +109,7 @@ func TestFinalizeSucceedsOnce(t *testing.T) {
 			return nil
 		})
 	}
-	patched(2) // it was added, and removed
+	patched(2) // the finalizer was added and removed
 	w.gone(b)
 	read.Data = map[string]string{"a": "2"}
 	w.must(w.client.Update(t.Context(), read))
@@ -118,7 +119,7 @@ func TestFinalizeSucceedsOnce(t *testing.T) {
 	}
 }
 
-// A generated value stays, whatever happens to the operator; a Secret that is deleted is created again.
+// A generated value does not change, regardless of restarts of the operator. A deleted Secret is created again.
 func TestGeneratedSecretsStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -157,21 +158,21 @@ func TestGeneratedSecretsStay(t *testing.T) {
 		if err := w.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 			return err
 		}
-		if now := string(secret.Data["password"]); secret.UID == uid || len(now) < 20 { // the cache may still have had the old one
+		if now := string(secret.Data["password"]); secret.UID == uid || len(now) < 20 { // the stale cache may still have contained the old one
 			return fmt.Errorf("it is %q", now)
 		}
 		return nil
 	})
 }
 
-// secretive is a Composer that needs a context.
+// secretive is a composer that needs a context.
 type secretive func(context.Context, *Box, *operon.Composition) error
 
 func (s secretive) Compose(ctx context.Context, b *Box, out *operon.Composition) error {
 	return s(ctx, b, out)
 }
 
-// A name on the channel reconciles the object of that name.
+// A name on the channel triggers a reconcile of the object with that name.
 func TestTriggerReconciles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -194,7 +195,7 @@ func TestTriggerReconciles(t *testing.T) {
 	})
 }
 
-// Children may be YAML documents and apply configurations, and ReadyWhen gets the child's own type.
+// Child objects may be YAML documents and apply configurations, and ReadyWhen receives the type of the child.
 func TestOtherFormsOfChildren(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -259,7 +260,7 @@ func (unrelated) Summarize(context.Context, *Box, *operon.Observed) error       
 func (unrelated) Default(context.Context, *Box) error                              { return nil }
 func (unrelated) UpgradeAll(context.Context, *appsv1.DeploymentList, string) error { return nil }
 
-// A method that would never be called is an error of the start, which says how it has to look.
+// A method that would never be called causes an error at the start, which states the required signature.
 func TestMethodsThatWouldNeverBeCalled(t *testing.T) {
 	t.Parallel()
 	nowhere := &rest.Config{Host: "127.0.0.1:1"}
@@ -285,7 +286,7 @@ var errStopped = errors.New("stopped before the start")
 
 func stopBefore(ctrl.Manager) error { return errStopped }
 
-// ManagerOptions reach the manager.
+// ManagerOptions are passed to the manager.
 func TestManagerOptions(t *testing.T) {
 	t.Parallel()
 	refuse := operon.ManagerOptions(func(o *ctrl.Options) { o.Scheme = nil; o.LeaderElection = true; o.LeaderElectionID = "" })

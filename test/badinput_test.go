@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// badInputs are compositions that cannot be brought about, and what the user is told.
+// badInputs are compositions that cannot be applied, and the messages that users receive.
 var badInputs = []struct {
 	name, reason, text string
 	compose            compose
@@ -90,11 +90,11 @@ var badInputs = []struct {
 	}},
 }
 
-// sensible is how often a composition may be tried in the time that a test takes. With the
-// pause doubled after each try, from 20 ms on, a dozen tries take 40 s.
+// sensible is the maximum number of attempts to apply a composition during a test. With a pause that starts at 20 ms and
+// doubles after each attempt, a dozen attempts take 40 s.
 const sensible = 12
 
-// TestBadInputIsTold lets one operator compose what cannot be, beside an object that can.
+// TestBadInputIsTold checks that one operator reports an invalid composition while it manages a valid object.
 func TestBadInputIsTold(t *testing.T) {
 	t.Parallel()
 	for _, test := range badInputs {
@@ -126,7 +126,7 @@ func TestBadInputIsTold(t *testing.T) {
 	}
 }
 
-// What an observer does wrong is told, and keeps no child from being brought about.
+// A failure of an observer is reported, and does not prevent child objects from being applied.
 func TestObserverThatFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

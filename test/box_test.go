@@ -7,7 +7,7 @@ import (
 	kind "github.com/operon-framework/operon/internal/testing/box"
 )
 
-// The kind that the tests' operators manage.
+// The kind that the operators of the tests manage.
 type (
 	Box       = kind.Box
 	BoxSpec   = kind.BoxSpec
@@ -17,12 +17,12 @@ type (
 
 var addBox = kind.AddToScheme
 
-// compose is a composer that is a function.
+// compose is a composer that consists of a function.
 type compose func(*Box, *operon.Composition) error
 
 func (c compose) Compose(_ context.Context, b *Box, out *operon.Composition) error { return c(b, out) }
 
-// observing is a composer that observes too.
+// observing is a composer that also observes.
 type observing struct {
 	compose
 	observe func(context.Context, *Box, *operon.Observed) error

@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// upWhen is a child that is ready when its data says so, as another client may write it.
+// upWhen makes a child ready when its data says so. Another client writes the data.
 func upWhen(live *unstructured.Unstructured) (bool, string) {
 	up, _, _ := unstructured.NestedString(live.Object, "data", "up")
 	return up == "yes", "nobody has said that it is up"
@@ -63,8 +63,8 @@ func TestAChildComesAfterAnotherIsReady(t *testing.T) {
 	w.lives("chain-top")
 }
 
-// Children that are ready as soon as they are written send no event that is news: those that
-// come after them are written all the same, however long the chain is.
+// Child objects that are ready as soon as they are written cause no relevant watch event. The child objects after them are
+// written anyway, even in a long chain.
 func TestAChainOfChildrenThatAreReadyAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -83,8 +83,8 @@ func TestAChainOfChildrenThatAreReadyAtOnce(t *testing.T) {
 	w.holds(config("links-3", nil), map[string]string{"a": "2"})
 }
 
-// A child of an earlier object of the owner's name goes in its own time, which no event tells
-// an operator that started since.
+// The child object of an earlier owner with the same name may take long to be deleted. No watch event reports this to an
+// operator that started in the meantime.
 func TestAChildOfAnEarlierOwnerMayTakeItsTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -147,7 +147,7 @@ func TestAChildGoesBeforeTheOneItComesAfter(t *testing.T) {
 	}
 }
 
-// fixedCrate composes a Crate with a field that its CRD lets nobody change.
+// fixedCrate composes a Crate with a field that is immutable according to its CRD.
 func fixedCrate(options ...operon.ChildOption) compose {
 	return func(b *Box, out *operon.Composition) error {
 		out.Child(crate(b.Name, map[string]any{"fixed": b.Spec.Data["fixed"]}), options...)
@@ -199,8 +199,8 @@ func TestReplaceMakesAgainWhatCannotBeChanged(t *testing.T) {
 	w.isReady(b)
 }
 
-// A child that takes its time to go is deleted by the operator and by nobody else: who edits
-// the spec three times has no contest with anybody.
+// A child object that is slow to be deleted is deleted only by the operator: changing the spec three times is not reported as a
+// contest with another client.
 func TestReplaceIsNoContest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -345,7 +345,7 @@ func TestFinalizerGoesWithTheLastChildThatNeedsIt(t *testing.T) {
 	})
 }
 
-// What is declared in part leads to no deletion, and is no news: the object is ready.
+// A partly declared child causes no deletion and no further reconcile: the object is ready.
 func TestDeclaredInPart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

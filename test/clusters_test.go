@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// mirror composes a copy of a ConfigMap that is in another cluster.
+// mirror composes a copy of a ConfigMap in another cluster.
 func mirror(namespace string) composing {
 	return func(ctx context.Context, b *Box, out *operon.Composition) error {
 		source := config(b.Name, nil)
@@ -33,7 +33,7 @@ func mirror(namespace string) composing {
 	}
 }
 
-// An object is reconciled when something changes in another cluster, where nothing is written.
+// An object is reconciled when an object that it reads in another cluster changes. Nothing is written there.
 func TestReadsInAnotherCluster(t *testing.T) {
 	t.Parallel()
 	w, east := newWorld(t), localtest.New(t, local.Options{})
@@ -61,7 +61,7 @@ func TestReadsInAnotherCluster(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be reached keeps only those from being ready that read in it.
+// An unreachable cluster only prevents objects from being ready that read in it.
 func TestClusterThatIsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

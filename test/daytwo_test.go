@@ -28,14 +28,14 @@ import (
 	"github.com/operon-framework/operon/durable/journal"
 )
 
-// olderCommit is the version of Operon that TestDayTwo upgrades from: the last one that was released.
+// olderCommit is the version of Operon from which TestDayTwo upgrades: the last release.
 const olderCommit = "111224bacc8e5f38770d31bcf66fb4ea2912c0c9"
 
 // dayTwo is the operator that the test builds with both versions.
 const dayTwo = "testdata/daytwo"
 
-// TestDayTwo runs an operator that is built with an older version of Operon and with this one, in turn, on the same objects: neither
-// an upgrade nor a downgrade writes anything. What the older one began, this one ends.
+// TestDayTwo runs an operator alternately with an older version of Operon and with this one, on the same objects: neither an
+// upgrade nor a downgrade writes anything. Work that the older version began is completed by this one.
 func TestDayTwo(t *testing.T) {
 	t.Parallel()
 	source := olderSource(t)
@@ -104,13 +104,13 @@ func (w *world) build(dir, what, binary string) {
 	}
 }
 
-// dayTwoWorld is a world with an external system that outlives each operator.
+// dayTwoWorld is a world with an external system that is shared by all operators.
 type dayTwoWorld struct {
 	*world
 	files string
 }
 
-// run starts the operator and returns when it has reconciled each Box and is still, with the requests that it sent.
+// run starts the operator, and returns its requests when it has reconciled each Box and sends no more requests.
 func (d dayTwoWorld) run(binary string) (requests *traffic, stop func()) {
 	d.Helper()
 	requests = &traffic{}
@@ -138,7 +138,7 @@ func (d dayTwoWorld) run(binary string) (requests *traffic, stop func()) {
 	return requests, stop
 }
 
-// proxy counts the requests of a process.
+// proxy starts a proxy that records the requests of a process.
 func (d dayTwoWorld) proxy(requests *traffic) *httptest.Server {
 	config := rest.CopyConfig(d.Config)
 	config.Wrap(requests.count)
@@ -155,7 +155,8 @@ func (d dayTwoWorld) proxy(requests *traffic) *httptest.Server {
 	return server
 }
 
-// leavesNothing deletes Boxes and waits until their finalizers, external resources and children outside of the namespace are gone.
+// leavesNothing deletes Boxes and waits until their finalizers, external resources and child objects outside of the namespace
+// are removed.
 func (d dayTwoWorld) leavesNothing(all ...*Box) {
 	d.Helper()
 	d.removeBoxes()
@@ -170,7 +171,7 @@ func (d dayTwoWorld) leavesNothing(all ...*Box) {
 	}
 }
 
-// abandon removes the finalizers of what a failed test leaves, for which no operator runs.
+// abandon removes the finalizers of objects that a failed test leaves, because no operator runs for them.
 func (d dayTwoWorld) abandon() {
 	ctx := d.afterwards().Context()
 	var left BoxList
@@ -180,7 +181,7 @@ func (d dayTwoWorld) abandon() {
 	}
 }
 
-// reconciled are the Boxes that a process has not reported yet.
+// reconciled contains the Boxes that a process has not reported yet.
 type reconciled struct {
 	mu    sync.Mutex
 	names map[string]bool

@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// An operator tells what it did with an object and why, beside its probes.
+// An operator serves what it did with an object and why, with its probes.
 func TestOperatorAnswersWhatItDid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -54,7 +54,7 @@ func TestOperatorAnswersWhatItDid(t *testing.T) {
 	}
 }
 
-// created tells of a pass that is told as a whole.
+// created reports whether all parts of a reconcile are reported.
 func created(p reconcilelog.Pass) bool {
 	first := trigger.Created
 	if len(p.Causes) > 0 && p.Causes[0].Kind == trigger.OperatorStarted {

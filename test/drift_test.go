@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// drifts are changes of the rich samples: what somebody sends, and what is named when it is
-// put back.
+// drifts are changes of the rich samples: the patch of another client, and the field that is named when it is repaired.
 var drifts = []struct {
 	name, sample, patch, field string
 	kind                       types.PatchType
@@ -65,8 +64,8 @@ func TestDriftOfEverySortIsPutBackOnce(t *testing.T) {
 	}
 }
 
-// renew makes another version of a sample's owner, as events of one version with one
-// reason become a series under the first one's note.
+// renew changes the version of a sample's owner, because events about one version with the same reason become a series with the
+// note of the first one.
 func (w *world) renew(composer *sampleComposer, name string) {
 	w.Helper()
 	b := &Box{}
@@ -75,7 +74,7 @@ func (w *world) renew(composer *sampleComposer, name string) {
 	w.eventually("a reconcile of "+name, func(context.Context) error { return composer.sees(b) })
 }
 
-// sees reports whether a Box was composed as it was poked last.
+// sees reports whether a Box was composed after it was last poked.
 func (c *sampleComposer) sees(b *Box) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +84,7 @@ func (c *sampleComposer) sees(b *Box) error {
 	return nil
 }
 
-// spoil patches a sample as another client, and makes sure that this is seen before the
-// next of its changes.
+// spoil patches a sample as another client, and waits for the repair before the next change.
 func (w *world) spoil(sample *unstructured.Unstructured, kind types.PatchType, patch string) {
 	w.Helper()
 	live := &unstructured.Unstructured{}

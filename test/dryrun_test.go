@@ -33,14 +33,14 @@ func (s *shown) show(p operon.Preview) {
 	s.made = append(s.made, p)
 }
 
-// of returns what was shown of an object, in order.
+// of returns the previews of an object, in order.
 func (s *shown) of(name string) []operon.Preview {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.made), func(p operon.Preview) bool { return p.Name != name })
 }
 
-// says waits until the last preview of an object has lines that start like these.
+// says waits until the last preview of an object has lines that start with the given ones.
 func (w *world) says(s *shown, name string, lines ...string) {
 	w.Helper()
 	w.eventually("the preview of "+name, func(context.Context) error {
@@ -59,7 +59,7 @@ func (w *world) says(s *shown, name string, lines ...string) {
 	})
 }
 
-// written notes the requests that change something.
+// written records the requests that change something.
 func written(config *rest.Config) (watched *rest.Config, all func() []string) {
 	var mu sync.Mutex
 	var requests []string
@@ -82,7 +82,7 @@ func written(config *rest.Config) (watched *rest.Config, all func() []string) {
 	}
 }
 
-// various composes what its Box's name asks for.
+// various composes child objects that depend on the name of the Box.
 func various(b *Box, out *operon.Composition) error {
 	switch b.Name {
 	case "refused":
@@ -102,7 +102,7 @@ func various(b *Box, out *operon.Composition) error {
 	return nil
 }
 
-// A dry run shows what would be done, with what only the API server knows, and writes nothing.
+// A dry run shows what would be done, including the effects of the API server, and writes nothing.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -151,7 +151,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// Whatever else is in the operator cannot write in a dry run either.
+// In a dry run, other code in the operator cannot write either.
 func TestDryRunHoldsForSetup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

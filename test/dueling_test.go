@@ -21,8 +21,8 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// oppose lets another controller undo, by a write of its own at once, what the operator
-// makes of a ConfigMap, until the returned function is called. It watches, as controllers do.
+// oppose starts another controller that watches a ConfigMap and immediately undoes the changes of the operator, until the
+// returned function is called.
 func (w *world) oppose(name string, undo func(context.Context, client.Client, *corev1.ConfigMap) error) (stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
@@ -50,7 +50,7 @@ func (w *world) oppose(name string, undo func(context.Context, client.Client, *c
 	}
 }
 
-// opponents are the ways of another controller to undo what the operator does.
+// opponents are the ways in which another controller undoes the changes of the operator.
 var opponents = []struct {
 	name, told string
 	undo       func(context.Context, client.Client, *corev1.ConfigMap) error
@@ -74,8 +74,7 @@ func composed(b *Box, out *operon.Composition) error {
 	return nil
 }
 
-// A contest is named, and slows the operator but never stops it; when it is over, nothing of
-// it is left.
+// A contest is reported, and slows the operator but never stops it. When it has ended, it is not reported any more.
 func TestContests(t *testing.T) {
 	t.Parallel()
 	for _, opponent := range opponents {
@@ -102,7 +101,7 @@ func TestContests(t *testing.T) {
 				return nil
 			})
 			w.eventually("the next repair", func(context.Context) error {
-				clock.Step(time.Minute) // the opponent may hear of the last one only now
+				clock.Step(time.Minute) // the opponent may receive the last watch event only now
 				if got := len(writesTo(requests, b.Name)); got <= held {
 					return errors.New("there is none")
 				}
@@ -132,7 +131,7 @@ func (w *world) configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: w.meta(name)}
 }
 
-// writesTo are the operator's writes to a ConfigMap.
+// writesTo returns the operator's writes to a ConfigMap.
 func writesTo(requests *traffic, name string) []string {
 	var writes []string
 	for _, request := range requests.all(true) {
@@ -143,8 +142,8 @@ func writesTo(requests *traffic, name string) []string {
 	return writes
 }
 
-// Repairs of several fields within a moment are told one by one: the recorder makes a series
-// of events that differ in nothing but their notes.
+// Repairs of several fields in a short time are reported separately: the recorder combines events into a series if they differ
+// only in their notes.
 func TestEachRepairIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -167,8 +166,8 @@ func TestEachRepairIsTold(t *testing.T) {
 	}
 }
 
-// A composer that declares one thing and then another for the same spec, or two versions of an
-// operator at once, are found out too.
+// A composer that declares different child objects for the same spec, or two versions of an operator at the same time, are
+// detected, too.
 func TestComposerThatChangesItsMind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -192,7 +191,7 @@ func TestComposerThatChangesItsMind(t *testing.T) {
 	})
 }
 
-// A user who edits the spec to and fro fights with nobody.
+// A user who changes the spec back and forth causes no contest.
 func TestSpecToAndFroIsNoContest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// plainManager is a manager as the main function of a kubebuilder project makes it.
+// plainManager returns a manager like the main function of a kubebuilder project.
 func (w *world) plainManager() ctrl.Manager {
 	w.Helper()
 	scheme := runtime.NewScheme()
@@ -29,8 +29,8 @@ func (w *world) plainManager() ctrl.Manager {
 	return manager
 }
 
-// A composer in another program's manager does what it does in an operator of its own: children, drift and status, and a
-// second reconcile writes nothing.
+// A composer in another program's manager works as in its own operator: child objects, drift and status. A second reconcile
+// writes nothing.
 func TestAComposerInAPlainManager(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
-// explained is what `operon explain` says of a Box.
+// explained returns the output of `operon explain` for a Box.
 func (w *world) explained(ctx context.Context, name, endpoint string) (string, error) {
 	answer, err := explain.Of(ctx, explain.Options{
 		Kind: "box", Name: name, Namespace: w.Namespace, Where: up.Where{Kubeconfig: w.Kubeconfig}, Endpoint: endpoint,
@@ -29,7 +29,7 @@ func (w *world) explained(ctx context.Context, name, endpoint string) (string, e
 	return text.String(), err
 }
 
-// explains waits until the explanation has all texts.
+// explains waits until the explanation contains all texts.
 func (w *world) explains(name, endpoint string, texts ...string) {
 	w.Helper()
 	w.eventually("the explanation of "+name, func(ctx context.Context) error {
@@ -72,7 +72,7 @@ func TestExplain(t *testing.T) {
 	w.box("stuck", map[string]string{"pod": "yes"})
 	w.explains("stuck", address, "is not ready", ": ChildNotReady", "Trouble     Pod "+w.Namespace+"/stuck", "because")
 
-	// Without the operator, what the cluster says is still told, and what is lacking.
+	// Without the operator, the facts in the cluster are still reported, and also what is missing.
 	w.explains("stuck", testaid.FreeAddress(t), "Trouble     Pod "+w.Namespace+"/stuck", "Not known   why it was reconciled is not known: the operator at 127.0.0.1:", "does not answer")
 	if _, err := w.explained(t.Context(), "stuk", address); err == nil || !strings.Contains(err.Error(), "did you mean stuck?") {
 		t.Errorf("error %v", err)

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
-// Records that cannot be used stop everything, and say what to do.
+// Unusable records stop everything, and the message states the remedy.
 func TestExternalRecords(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()
@@ -34,7 +34,7 @@ func TestExternalRecords(t *testing.T) {
 		w.annotate(b, external.RecordAnnotation, record)
 		w.isReady(b)
 	}
-	w.annotate(b, external.RecordAnnotation, "") // as kubectl replace does it
+	w.annotate(b, external.RecordAnnotation, "") // like kubectl replace
 	w.eventually("the record to be written again", func(ctx context.Context) error {
 		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || b.Annotations[external.RecordAnnotation] != record {
 			return fmt.Errorf("it is %q, %v", b.Annotations[external.RecordAnnotation], err)
@@ -44,7 +44,7 @@ func TestExternalRecords(t *testing.T) {
 	w.must(k.holds(1, "small")(t.Context()))
 }
 
-// Two operators without leader election, on the same objects: each thing is made once.
+// Two operators without leader election, with the same objects, create each external resource only once.
 func TestExternalOverlap(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper(external.Limit(2*time.Second))
@@ -62,7 +62,7 @@ func TestExternalOverlap(t *testing.T) {
 	w.must(k.holds(10, sizes...)(t.Context()))
 }
 
-// annotateAside sets an annotation of a Box while an operator deals with it, from a goroutine of that operator.
+// annotateAside sets an annotation of a Box during a reconcile, from a goroutine of the operator.
 func (w *world) annotateAside(box, name, value string) {
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, name, value))
 	if err := w.client.Patch(w.Context(), &Box{ObjectMeta: w.meta(box)}, patch); err != nil {
@@ -72,7 +72,7 @@ func (w *world) annotateAside(box, name, value string) {
 
 var cellA = external.Ref{Kind: "cell", Name: "a"}
 
-// markOf is the record of an operator that is about to make a cell, or was when it ended.
+// markOf returns the record of an operator that is about to create a cell, or was when it ended.
 func (w *world) markOf(b *Box) string {
 	w.Helper()
 	mark := external.Record{Owner: string(b.UID), Entries: map[external.Ref]external.Entry{cellA: {Token: "t", By: "another"}}}
@@ -81,8 +81,8 @@ func (w *world) markOf(b *Box) string {
 	return text
 }
 
-// Where a system cannot be asked by key and nobody knows how a creation ended, nothing is made until a person
-// says the result of it. What was said is taken up once.
+// If a system cannot be queried by key and the result of a creation is unknown, nothing is created until a person states the
+// result. The statement is used once.
 func TestExternalResolved(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()
@@ -100,8 +100,8 @@ func TestExternalResolved(t *testing.T) {
 	}
 }
 
-// Another operator marks the same cell while this one asks whether it is there: this one's mark is refused, it
-// makes nothing, and takes over what the other one makes.
+// If another operator marks the same cell while this one queries whether it exists, this operator's mark is rejected. It
+// creates nothing, and adopts the cell that the other operator creates.
 func TestExternalMarkOfAnother(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()
@@ -120,8 +120,8 @@ func TestExternalMarkOfAnother(t *testing.T) {
 	}
 }
 
-// Nothing is made before a mark of it is written and a finalizer holds the object. Who changes the object
-// in the meantime does not keep the id from being noted by the reconcile that knows it.
+// Nothing is created before a mark of it is written and the object has a finalizer. If a client changes the object in the
+// meantime, the reconcile that knows the ID still records it.
 func TestExternalMarkBeforeMaking(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()
@@ -148,7 +148,7 @@ func TestExternalMarkBeforeMaking(t *testing.T) {
 	w.must(k.holds(2, "small", "small")(t.Context()))
 }
 
-// A tenant who writes the id of another tenant's cell into its record neither changes, nor deletes, nor reads that cell.
+// A tenant who writes the ID of another tenant's cell to a record can neither change, nor delete, nor read that cell.
 func TestExternalForgedRecord(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()

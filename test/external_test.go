@@ -24,10 +24,10 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// cell is what the tests keep outside: something with a size and a key.
+// cell is the external resource of the tests, with a size and a key.
 type cell struct{ Size, key string }
 
-// rack is an external system: cells by id. It is away while err is set, and takes one password.
+// rack is an external system that contains cells by ID. It is unavailable while err is set, and accepts one password.
 type rack struct {
 	mu       sync.Mutex
 	cells    map[string]cell
@@ -35,15 +35,15 @@ type rack struct {
 	looks    int
 	err      error
 	password string
-	// locked: nobody is told how it is reached.
+	// locked means that the credentials of the rack are missing.
 	locked bool
-	// asking and making are called before somebody asks by key, and before something is made.
+	// asking and making are called before a query by key, and before a creation.
 	asking, making func()
-	// visits are the annotations of the objects that resources were declared for, one for each reconcile.
+	// visits are the annotations of the objects for which resources were declared, one for each reconcile.
 	visits []map[string]string
 }
 
-// visitor is a provider that reaches the rack with a password.
+// visitor is a provider that accesses the rack with a password.
 type visitor struct {
 	*rack
 	password string
@@ -139,10 +139,10 @@ func (s *rack) set(change func()) {
 	change()
 }
 
-// comesBack lets the rack be reached again, so that a test that failed can remove what it made.
+// comesBack makes the rack available again, so a failed test can remove its resources.
 func (s *rack) comesBack() { s.set(func() { s.err, s.locked = nil, false }) }
 
-// holds reports whether the rack has cells of exactly these sizes, and how many were ever made.
+// holds checks that the rack contains cells of exactly these sizes, and how many were created in total.
 func (s *rack) holds(made int, sizes ...string) func(context.Context) error {
 	return func(context.Context) error {
 		s.mu.Lock()
@@ -159,12 +159,12 @@ func (s *rack) holds(made int, sizes ...string) func(context.Context) error {
 	}
 }
 
-// keeper keeps a cell for each of a Box's data, and a Secret of the address of each.
+// keeper composes a cell for each entry of a Box's data, and a Secret with the address of each.
 type keeper struct {
 	*rack
 	options  []external.KindOption
 	resource []external.Option
-	// keyless: the rack cannot be asked by key.
+	// keyless means that the rack cannot be queried by key.
 	keyless bool
 }
 
@@ -220,7 +220,7 @@ func (keeper) Observe(_ context.Context, b *Box, seen *operon.Observed) error {
 	return nil
 }
 
-// often lets an object be reconciled as often as it is looked at in these tests.
+// often sets a rate limit that does not delay the reconciles in these tests.
 var often = operon.RateLimit(1000, time.Millisecond)
 
 // annotate sets or, with "", removes an annotation.
@@ -237,7 +237,7 @@ func (w *world) annotate(b *Box, name, value string) {
 	})
 }
 
-// isReconciled returns when a reconcile that begins now, and finds nothing to do, is over: another one has begun
+// isReconciled returns when a reconcile that begins now and finds nothing to do has ended, which is when another one has begun
 // after it.
 func (w *world) isReconciled(b *Box, k keeper) {
 	w.Helper()
@@ -252,15 +252,15 @@ func (w *world) isReconciled(b *Box, k keeper) {
 	}
 }
 
-// visited reports whether there was a reconcile of an object with such annotations.
+// visited reports whether an object with such annotations was reconciled.
 func (s *rack) visited(like func(annotations map[string]string) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.visits, like)
 }
 
-// The whole life: made, published, changed, reduced, and gone with its owner; a converged object
-// costs nothing, and a restart writes nothing.
+// The complete life cycle: a resource is created, published, changed, reduced, and deleted with its owner. A converged object
+// causes no requests, and a restart writes nothing.
 func TestExternalLife(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()
@@ -300,10 +300,10 @@ func TestExternalLife(t *testing.T) {
 	w.must(k.holds(2)(t.Context()))
 }
 
-// What others change or delete outside is found by looking now and then, which costs no request.
+// External changes and deletions by others are detected by polling, which causes no request to the API server.
 func TestExternalDrift(t *testing.T) {
 	t.Parallel()
-	// What was made is taken for not shown yet, and not for gone, within the limit of a call.
+	// Within the timeout of a call, a created resource that is not found counts as not visible yet, and not as deleted.
 	w, k := newWorld(t), newKeeper(external.Poll(20*time.Millisecond), external.Rate(1000, time.Millisecond), external.Limit(500*time.Millisecond))
 	requests, _ := w.run(k, often)
 	b := w.box("one", map[string]string{"a": "small"})
@@ -327,12 +327,12 @@ func TestExternalDrift(t *testing.T) {
 	}
 }
 
-// ofStates are the requests that are not about events, which are sent aside.
+// ofStates returns the requests except the ones for events, which are sent asynchronously.
 func ofStates(requests []string) []string {
 	return slices.DeleteFunc(requests, func(request string) bool { return strings.Contains(request, "/events") })
 }
 
-// flawed fails to compose five times. The first time may be the last by chance: its own writes are news to it.
+// flawed fails to compose five times. By chance, one failure could be the last: its own writes can cause another reconcile.
 type flawed struct {
 	keeper
 	tries *atomic.Int64
@@ -345,7 +345,7 @@ func (f flawed) Compose(ctx context.Context, b *Box, out *operon.Composition) er
 	return f.keeper.Compose(ctx, b, out)
 }
 
-// An error is retried soon, though what is outside is not to be looked at for an hour.
+// An error is retried soon, even if external resources are polled only once an hour.
 func TestExternalPutsNoErrorOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -359,8 +359,8 @@ func (s *rack) lookedAt() int {
 	return s.looks
 }
 
-// A system that is away is told, children stay as they are, also by an operator that begins
-// in the meantime and knows nothing; expired credentials are told, and new ones taken up at once.
+// An unavailable system is reported, and child objects stay unchanged, even if an operator that starts in the meantime knows
+// nothing about it. Expired credentials are reported, and new ones are used at once.
 func TestExternalAway(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper(external.Poll(100*time.Millisecond))
@@ -384,7 +384,7 @@ func TestExternalAway(t *testing.T) {
 	w.must(k.holds(1, "small")(t.Context()))
 }
 
-// A user may have what is outside left behind, or left alone; the author too.
+// A user or the author may configure that external resources are orphaned or not changed.
 func TestExternalPolicies(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper(external.Poll(100*time.Millisecond))
@@ -407,13 +407,13 @@ func TestExternalPolicies(t *testing.T) {
 	k.set(func() { k.err, k.locked = errors.New("away"), true })
 	w.must(w.client.Delete(t.Context(), b))
 	w.ready(b, metav1.ConditionFalse, "CredentialsMissing", "nobody says how the rack is reached")
-	w.annotate(b, external.PolicyAnnotation, "orphan") // to leave it behind nobody has to reach it
+	w.annotate(b, external.PolicyAnnotation, "orphan") // an orphan is left behind without access to the rack
 	w.gone(b)
 	w.must(k.holds(2, "large", "small")(t.Context()))
 }
 
-// An operator that does not know what an earlier version kept says so, and what to do; it neither
-// forgets nor deletes. A paused object is left alone.
+// An operator that does not know the external resources of an earlier version reports that with the remedy. It neither forgets
+// nor deletes them. A paused object is not changed.
 func TestExternalOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()
@@ -441,7 +441,7 @@ func TestExternalOfAnotherVersion(t *testing.T) {
 	w.gone(b)
 }
 
-// A dry run tells what would be done outside, and does nothing.
+// A dry run reports what would be done in the external system, and does nothing.
 func TestExternalDryRun(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()

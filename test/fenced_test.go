@@ -14,10 +14,10 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// frozen is a replica that freezes after its last look at the clock: from one write on it gives no sign of
-// life, and the write is sent when it is thawed.
+// frozen is a replica that freezes after its last check of the clock: from one write on, it sends no requests that write. That
+// write is sent when the replica is thawed.
 type frozen struct {
-	// at tells which write that is.
+	// at reports whether a request is that write.
 	at   func(*http.Request) bool
 	dead atomic.Bool
 	held chan struct{}
@@ -51,7 +51,7 @@ func (f *frozen) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// optional composes a ConfigMap of the Box's data, unless that says not to.
+// optional composes a ConfigMap with the Box's data, unless the data disables it.
 func optional(b *Box, out *operon.Composition) error {
 	if b.Spec.Data["child"] == "no" {
 		return nil
@@ -59,7 +59,7 @@ func optional(b *Box, out *operon.Composition) error {
 	return copies(b, out)
 }
 
-// A frozen owner sends its write when another one has long taken over: it is refused, whatever it is.
+// If a frozen owner sends its write long after another replica took over, the write is rejected, whatever it is.
 func TestAWriteThatComesLateIsRefused(t *testing.T) {
 	t.Parallel()
 	child := func(method string) func(*http.Request) bool {
@@ -67,7 +67,7 @@ func TestAWriteThatComesLateIsRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		at func(*http.Request) bool
-		// first is there before, then the write is of second.
+		// first is the data before, second is the data of the late write.
 		first, second map[string]string
 	}{
 		"creation": {at: child(http.MethodPatch), second: map[string]string{"made": "2"}},
@@ -100,7 +100,7 @@ func TestAWriteThatComesLateIsRefused(t *testing.T) {
 	}
 }
 
-// changeOfChild is the second write of a child.
+// changeOfChild returns a function that selects the second write of a child.
 func changeOfChild() func(*http.Request) bool {
 	var written atomic.Int32
 	return func(r *http.Request) bool {
@@ -108,8 +108,7 @@ func changeOfChild() func(*http.Request) bool {
 	}
 }
 
-// late makes a Box whose write is to come late: of the second data, or of the first where there is no
-// second.
+// late creates a Box whose write will be late: the write of the second data, or of the first if there is no second.
 func (w *world) late(first, second map[string]string) *Box {
 	w.Helper()
 	if first == nil {

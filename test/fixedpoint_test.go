@@ -24,16 +24,16 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// reconciles is how often each object is reconciled after it has converged, and resync how far the operator's clock moves each time: as
-// far as between two resyncs of a cache.
+// reconciles is how often each object is reconciled after it has converged. resync is how far the operator's clock is advanced
+// each time, which is the time between two resyncs of a cache.
 const (
 	reconciles = 10
 	resync     = 10 * time.Hour
 )
 
-// TestEveryKindIsAFixedPoint composes a minimal and a rich object of every kind that an
-// operator may make, and counts what is written once they have converged: no object and no event, however
-// often and however long after they are reconciled, and nothing after a restart.
+// TestEveryKindIsAFixedPoint composes a minimal and a rich object of every kind that an operator may create, and counts the
+// writes after they have converged: reconciles write no object and no event, regardless of their number and time, and a restart
+// writes nothing.
 func TestEveryKindIsAFixedPoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -70,8 +70,8 @@ func TestEveryKindIsAFixedPoint(t *testing.T) {
 	})
 }
 
-// writesNothing fails the test if the operator writes anything in a pass in which no sample changes. When one does change, for
-// example because a controller makes it ready late, the operator may have to report that, and another pass counts.
+// writesNothing fails the test if the operator writes anything in a run of pass in which no sample changes. If a sample
+// changes, for example because a controller makes it ready late, the operator may have to report that, and pass is run again.
 func (w *world) writesNothing(what string, samples map[string]*unstructured.Unstructured, pass func() []string) {
 	w.Helper()
 	w.eventually(what+" while no sample changes", func(ctx context.Context) error {
@@ -89,7 +89,7 @@ func (w *world) writesNothing(what string, samples map[string]*unstructured.Unst
 	})
 }
 
-// revisions returns the resource version of each sample, by its name.
+// revisions returns the resource version of each sample by name.
 func (w *world) revisions(ctx context.Context, samples map[string]*unstructured.Unstructured) map[string]string {
 	w.Helper()
 	all := map[string]string{}
@@ -102,7 +102,7 @@ func (w *world) revisions(ctx context.Context, samples map[string]*unstructured.
 	return all
 }
 
-// samples reads the objects of testdata/fixedpoint, by a name for each.
+// samples reads the objects in testdata/fixedpoint, with a name for each.
 func (w *world) samples() map[string]*unstructured.Unstructured {
 	w.Helper()
 	files, err := filepath.Glob("testdata/fixedpoint/*.yaml")
@@ -124,7 +124,7 @@ func (w *world) samples() map[string]*unstructured.Unstructured {
 	return all
 }
 
-// exist waits until each sample is there, and names those that are not.
+// exist waits until each sample exists, and names the missing ones.
 func (w *world) exist(samples map[string]*unstructured.Unstructured) {
 	w.Helper()
 	w.eventually("the samples", func(ctx context.Context) error {
@@ -143,7 +143,7 @@ func (w *world) exist(samples map[string]*unstructured.Unstructured) {
 	})
 }
 
-// told is what the Box with a name says of itself.
+// told returns the status of a Box as text.
 func (w *world) told(ctx context.Context, name string) string {
 	b := &Box{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: name}, b); err != nil {
@@ -152,7 +152,7 @@ func (w *world) told(ctx context.Context, name string) string {
 	return fmt.Sprint(b.Status.Conditions)
 }
 
-// quiet waits until nothing was sent for a while.
+// quiet waits until no request was sent for a while.
 func (w *world) quiet(sent func() []string) {
 	w.Helper()
 	w.eventually("the operator to be still", func(ctx context.Context) error {
@@ -186,13 +186,13 @@ func (w *world) composedAll(composer *sampleComposer) {
 	})
 }
 
-// sampleComposer composes the sample of the Box's name, as its Go type where there is one:
-// so are the fields in it that Go types write although nobody set them.
+// sampleComposer composes the sample with the name of the Box, as its Go type if there is one: the object then also has the
+// fields that Go types encode although they were not set.
 type sampleComposer struct {
 	samples map[string]*unstructured.Unstructured
 	mu      sync.Mutex
 	passes  map[string]int
-	poked   map[string]string // by the name of its Box, the annotation that was seen last
+	poked   map[string]string // by Box name, the last annotation that was seen
 }
 
 func (c *sampleComposer) Compose(_ context.Context, b *Box, out *operon.Composition) error {

@@ -85,7 +85,7 @@ func (w *world) runWith(config *rest.Config, cfg operon.Config, parts ...operon.
 	return requests, stop
 }
 
-// removeBoxes deletes the Boxes while there is an operator to lift their finalizers.
+// removeBoxes deletes the Boxes while an operator runs that removes their finalizers.
 func (w *world) removeBoxes() {
 	w.Helper()
 	localtest.Eventually(w.afterwards(), "the Boxes to go", func(ctx context.Context) error {
@@ -107,14 +107,14 @@ func (w *world) removeBoxes() {
 	})
 }
 
-// afterwards is a test whose context outlives it, for what is done in a cleanup.
+// afterwards returns a test whose context outlives it, for cleanups.
 func (w *world) afterwards() testing.TB { return outliving{w.T} }
 
 type outliving struct{ *testing.T }
 
 func (o outliving) Context() context.Context { return context.WithoutCancel(o.T.Context()) }
 
-// poke changes a Box so that it is reconciled, with nothing to do.
+// poke changes a Box to cause a reconcile that has nothing to do.
 func (w *world) poke(b *Box) {
 	w.Helper()
 	w.change(b, func() {
@@ -125,7 +125,7 @@ func (w *world) poke(b *Box) {
 	})
 }
 
-// traffic is the list of requests that an operator sent, watches left out.
+// traffic is the list of requests that an operator sent, except watches.
 type traffic struct {
 	mu   sync.Mutex
 	sent []string
@@ -146,14 +146,14 @@ func (t *traffic) count(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// all returns the requests so far, writes only if asked for.
+// all returns the requests so far, or only the writes.
 func (t *traffic) all(writesOnly bool) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []string
 	for _, request := range t.sent {
 		if strings.Contains(request, "/events/") {
-			continue // the recorder sends the count of an earlier event when it sees fit
+			continue // the recorder updates the count of an earlier event at any time
 		}
 		if strings.HasSuffix(request, "/selfsubjectaccessreviews") {
 			continue // a question
@@ -165,14 +165,14 @@ func (t *traffic) all(writesOnly bool) []string {
 	return all
 }
 
-// everything returns all requests so far, those of events included.
+// everything returns all requests so far, including the ones for events.
 func (t *traffic) everything() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.sent)
 }
 
-// writes returns the requests so far that wrote an object or an event, or may have.
+// writes returns the requests so far that wrote or may have written an object or an event.
 func (t *traffic) writes() []string {
 	return slices.DeleteFunc(t.everything(), func(request string) bool {
 		return strings.HasPrefix(request, http.MethodGet) || strings.HasSuffix(request, "/selfsubjectaccessreviews")
@@ -193,7 +193,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// change patches an object to what edit makes of it.
+// change patches an object with the changes of edit.
 func (w *world) change(object client.Object, edit func()) {
 	w.Helper()
 	w.must(w.client.Get(w.Context(), client.ObjectKeyFromObject(object), object))
@@ -202,8 +202,8 @@ func (w *world) change(object client.Object, edit func()) {
 	w.must(w.client.Patch(w.Context(), object, client.MergeFrom(before), client.FieldOwner("intruder")))
 }
 
-// ready waits until a condition Ready has the status and reason, speaks of the current
-// spec, and has a message with text.
+// ready waits until the condition Ready has the status and reason, applies to the current spec, and has a message that contains
+// text.
 func (w *world) ready(b *Box, status metav1.ConditionStatus, reason, text string) {
 	w.Helper()
 	w.eventually(fmt.Sprintf("Ready=%s %s on %s", status, reason, b.Name), func(ctx context.Context) error {
@@ -229,18 +229,18 @@ func (w *world) eventually(what string, check func(context.Context) error) {
 	localtest.Eventually(w.T, what, check)
 }
 
-// still looks for a while that a check holds.
+// still checks for a while that a condition holds.
 func (w *world) still(what string, check func(context.Context) error) {
 	w.Helper()
 	localtest.Always(w.T, stillness, what, check)
 }
 
-// meta is that of an object of the test's namespace.
+// meta returns the metadata of an object in the test's namespace.
 func (w *world) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: w.Namespace}
 }
 
-// event waits for an event of a reason whose note has all the texts.
+// event waits for an event with a reason whose note contains all the texts.
 func (w *world) event(reason string, texts ...string) {
 	w.Helper()
 	w.eventually("event "+reason, func(ctx context.Context) error {
@@ -268,18 +268,18 @@ func hasAll(s string, texts []string) bool {
 	return true
 }
 
-// config returns a ConfigMap as a composer would write it.
+// config returns a ConfigMap in the form in which a composer declares it.
 func config(name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
 }
 
-// copies composes one ConfigMap of the Box's name and data.
+// copies composes one ConfigMap with the Box's name and data.
 func copies(b *Box, out *operon.Composition) error {
 	out.Child(config(b.Name, b.Spec.Data))
 	return nil
 }
 
-// pause lets a while pass, unless ctx ends before.
+// pause waits for a duration, or until ctx ends.
 func pause(ctx context.Context, while time.Duration) error {
 	timer := time.NewTimer(while)
 	defer timer.Stop()
@@ -291,14 +291,14 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// ofChildren are the requests that are neither about a status nor an event.
+// ofChildren returns the requests that are neither for a status nor for an event.
 func ofChildren(requests []string) []string {
 	return slices.DeleteFunc(slices.Clone(requests), func(request string) bool {
 		return strings.HasSuffix(request, "/status") || strings.Contains(request, "/events.k8s.io/")
 	})
 }
 
-// uid is that of the test's namespace.
+// uid returns the UID of the test's namespace.
 func (w *world) uid() types.UID {
 	w.Helper()
 	namespace := &corev1.Namespace{}

@@ -17,15 +17,14 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// composing is a composer that gets the context.
+// composing is a composer that receives the context.
 type composing func(context.Context, *Box, *operon.Composition) error
 
 func (c composing) Compose(ctx context.Context, b *Box, out *operon.Composition) error {
 	return c(ctx, b, out)
 }
 
-// A reconcile that takes too long ends, is told and tried again; one worker is enough for the
-// others to continue.
+// A reconcile that takes too long ends, is reported and retried. One worker is enough for other objects to be reconciled.
 func TestTimeoutInCompose(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -45,7 +44,7 @@ func TestTimeoutInCompose(t *testing.T) {
 	w.isReady(slow)
 }
 
-// What Compose brought about is told, also where Observe takes too long.
+// The result of Compose is reported even if Observe takes too long.
 func TestTimeoutInObserve(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -91,7 +90,7 @@ func TestNamespaceThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// A paused object says so, is left alone, and catches up when it is resumed.
+// A paused object reports that, is not changed, and catches up when it is resumed.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -111,7 +110,7 @@ func TestPause(t *testing.T) {
 		}
 		return err
 	})
-	w.condition(b, "Ready", metav1.ConditionTrue) // of the generation that was seen last
+	w.condition(b, "Ready", metav1.ConditionTrue) // for the last generation that was seen
 	if b.Status.ObservedGeneration >= b.Generation {
 		t.Errorf("status speaks of generation %d of %d, which nobody looked at", b.Status.ObservedGeneration, b.Generation)
 	}
@@ -126,7 +125,7 @@ func TestPause(t *testing.T) {
 	w.event("Resumed", "operon.dev/paused")
 }
 
-// An object that is paused from its start is not known to be ready; deleted, it goes.
+// The readiness of an object that is paused from its start is unknown. If it is deleted, it is removed.
 func TestPauseFromTheStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// TestGeneratedPassword holds that a password that Compose generates, as docs/how-to shows it, stays the same.
+// TestGeneratedPassword checks that a password that Compose generates, as shown in docs/how-to, does not change.
 func TestGeneratedPassword(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -51,7 +51,7 @@ func TestGeneratedPassword(t *testing.T) {
 	}
 }
 
-// TestClaimsAreResized holds that claims of a StatefulSet grow, as docs/how-to shows it, and outlive their object.
+// TestClaimsAreResized checks that claims of a StatefulSet are expanded, as shown in docs/how-to, and outlive their object.
 func TestClaimsAreResized(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,7 +95,7 @@ func TestClaimsAreResized(t *testing.T) {
 	w.claimed("data-one-0", "2Gi")
 }
 
-// claimed waits until a claim requests and has a size.
+// claimed waits until a claim requests and has the given size.
 func (w *world) claimed(name, size string) {
 	w.Helper()
 	w.eventually("the claim "+name, func(ctx context.Context) error {
@@ -114,7 +114,7 @@ func requesting(size resource.Quantity) corev1.VolumeResourceRequirements {
 	return corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}}
 }
 
-// storing is a StatefulSet of two pods with a claim each.
+// storing returns a StatefulSet of two pods with one claim each.
 func storing(name string, size resource.Quantity) *appsv1.StatefulSet {
 	labels := map[string]string{"store": name}
 	return &appsv1.StatefulSet{

@@ -27,15 +27,15 @@ import (
 const (
 	killKubeconfig = "OPERON_TEST_KILL_KUBECONFIG"
 	killNamespace  = "OPERON_TEST_KILL_NAMESPACE"
-	killFiles      = "OPERON_TEST_KILL_FILES" // folder of what steps make
+	killFiles      = "OPERON_TEST_KILL_FILES" // directory of the files that steps create
 )
 
-// mortal is an operator whose work on a Box comes to a halt at the point that the Box's name ends in, of
-// those that it passes: before and after each write to it, and before and after what each step does. So
-// one SIGKILL meets each Box at another point.
+// mortal is an operator whose work on a Box stops at a point whose number is at the end of the Box's name. There is a point
+// before and after each write to the Box, and before and after the action of each step. Therefore one SIGKILL interrupts each
+// Box at a different point.
 type mortal struct {
 	files string
-	safe  bool // it goes past all points
+	safe  bool // it stops at no point
 
 	mu     sync.Mutex
 	passed map[string]int
@@ -55,18 +55,18 @@ func (m *mortal) point(object string) {
 		return
 	}
 	if err := os.WriteFile(reached(m.files, object), nil, 0o600); err != nil {
-		panic(err) // the test waits for that file, and shows why it never came
+		panic(err) // the test waits for that file and reports its absence
 	}
 	select {} // until it is killed
 }
 
-// boxAt is the name of the Box whose work is killed at a point.
+// boxAt returns the name of the Box whose work is killed at a point.
 func boxAt(point int) string { return fmt.Sprintf("box-%d", point) }
 
-// reached is the file that tells that the work on a Box is at its point.
+// reached returns the file that shows that the work on a Box is at its point.
 func reached(files, object string) string { return filepath.Join(files, object+".reached") }
 
-// wrap passes a point before and after each write to a Box.
+// wrap adds a point before and after each write to a Box.
 func (m *mortal) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		_, path, ofBox := strings.Cut(r.URL.Path, "/boxes/")
@@ -81,7 +81,7 @@ func (m *mortal) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// makes is a step that makes a file under its key, in a directory of its Box. Doing so twice is seen.
+// makes returns a step that creates a file with its key as the name in the directory of its Box. Creating it twice is detected.
 func (m *mortal) makes(b *Box, name string) durable.Step[string] {
 	file := func(a *durable.Attempt) string { return filepath.Join(m.files, b.Name, name+"-"+a.Key) }
 	return durable.Step[string]{
@@ -112,7 +112,7 @@ func (m *mortal) makes(b *Box, name string) durable.Step[string] {
 	}
 }
 
-// working is a composer that is a function, and one that works.
+// working is a composer that consists of functions, and has a workflow.
 type working struct {
 	compose
 	work func(context.Context, *Box, *durable.Run) error
@@ -124,7 +124,7 @@ func (w working) RunWorkflow(ctx context.Context, b *Box, run *durable.Run) erro
 
 func nothing(*Box, *operon.Composition) error { return nil }
 
-// work takes two steps.
+// work executes two steps.
 func (m *mortal) work(ctx context.Context, b *Box, run *durable.Run) error {
 	for _, name := range []string{"first", "last"} {
 		if _, err := durable.Do(ctx, run, m.makes(b, name)); err != nil {
@@ -135,9 +135,9 @@ func (m *mortal) work(ctx context.Context, b *Box, run *durable.Run) error {
 }
 
 const (
-	// spare is how many more points there may be, as writes may be told together or not.
+	// spare is the number of additional points that may exist, because several reports may be combined in one write.
 	spare = 12
-	// mostBoxes is how many Boxes may be at a point at once: each holds a worker.
+	// mostBoxes is the maximum number of Boxes that wait at a point: each occupies a worker.
 	mostBoxes = 32
 )
 
@@ -160,15 +160,15 @@ func TestAsMortal(t *testing.T) {
 	}
 }
 
-// Wherever a process is killed, in the work that it does for a Box, the next one brings it to the
-// same end: what the steps make is there once, or none of it where the Box was deleted.
+// Regardless of the point at which a process is killed in its work for a Box, the next process reaches the same result: the
+// results of the steps exist once, or not at all if the Box was deleted.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		data map[string]string
 		end  func(*Box) error // of a Box
 		left int
-		most int // points that there are at least; the last one may come after the end is seen
+		most int // the minimum number of points; the last one may be reached after the end is visible
 	}{
 		"done":    {end: succeeded, left: 2, most: 13},
 		"deleted": {data: map[string]string{"deleted": "yes"}, end: gone, left: 0, most: 17},
@@ -193,7 +193,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// killing kills a process in the work on several Boxes, on each at another point.
+// killing kills a process while it works on several Boxes, each at a different point.
 type killing struct {
 	*world
 	files string
@@ -201,7 +201,8 @@ type killing struct {
 	boxes []*Box
 }
 
-// everywhere returns at how many points. The last of the Boxes have no point left, and come to their end.
+// everywhere returns the number of points at which the process was killed. The last Boxes have no point left, and their work
+// ends.
 func (k *killing) everywhere(boxes int, data map[string]string) (points int) {
 	k.Helper()
 	process, died := k.start()
@@ -234,7 +235,7 @@ func (k *killing) reached(b *Box) bool {
 	return err == nil
 }
 
-// start starts the process that is to die.
+// start starts the process that will be killed.
 func (k *killing) start() (*os.Process, <-chan struct{}) {
 	k.Helper()
 	command := exec.CommandContext(k.Context(), os.Args[0], "-test.run=^TestAsMortal$")
@@ -246,7 +247,7 @@ func (k *killing) start() (*os.Process, <-chan struct{}) {
 		_ = command.Wait() // it is killed
 	}()
 	k.Cleanup(func() {
-		_ = command.Process.Kill() // it may be dead
+		_ = command.Process.Kill() // it may already have ended
 		<-died
 	})
 	return command.Process, died
@@ -264,7 +265,7 @@ func (k *killing) ended(ctx context.Context, b *Box) error {
 	return k.end(now)
 }
 
-// gone is the end of a Box that was deleted.
+// gone checks that a Box was deleted.
 func gone(b *Box) error {
 	if b != nil {
 		return fmt.Errorf("%s is still there: %+v", b.Name, b.Status.Journal)
@@ -272,7 +273,7 @@ func gone(b *Box) error {
 	return nil
 }
 
-// succeeded is the end of a Box whose work was done.
+// succeeded checks that the work of a Box succeeded.
 func succeeded(b *Box) error {
 	switch {
 	case b == nil:

@@ -19,7 +19,7 @@ import (
 	kind "github.com/operon-framework/operon/internal/testing/box"
 )
 
-// Yard is a kind without a namespace.
+// Yard is a cluster-scoped kind.
 type Yard struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -36,10 +36,10 @@ type YardList struct {
 	Items []Yard `json:"items"`
 }
 
-// DeepCopyObject is as that of Box.
+// DeepCopyObject implements runtime.Object.
 func (y *Yard) DeepCopyObject() runtime.Object { return kind.Copied(y) }
 
-// DeepCopyObject is as that of Box.
+// DeepCopyObject implements runtime.Object.
 func (l *YardList) DeepCopyObject() runtime.Object { return kind.Copied(l) }
 
 func addYard(scheme *runtime.Scheme) error {
@@ -48,12 +48,12 @@ func addYard(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// yards is a composer of Yards that is a function.
+// yards is a composer of Yards that consists of a function.
 type yards func(*Yard, *operon.Composition) error
 
 func (c yards) Compose(_ context.Context, y *Yard, out *operon.Composition) error { return c(y, out) }
 
-// yard makes a Yard that goes with the test.
+// yard creates a Yard that is deleted when the test ends.
 func (w *world) yard(name string, data map[string]string) *Yard {
 	w.Helper()
 	y := &Yard{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-" + name}, Spec: BoxSpec{Data: data}}
@@ -90,8 +90,8 @@ func spread(y *Yard, out *operon.Composition, namespaces ...string) {
 	out.Child(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: y.Name + "-more"}})
 }
 
-// One operator manages a kind with a namespace and one without. It is the only one of the
-// tests that manages Yards: nothing else keeps them apart.
+// One operator manages a namespaced and a cluster-scoped kind. No other test manages Yards, because nothing would separate
+// them.
 func TestSeveralKindsAndClusterScope(t *testing.T) {
 	t.Parallel()
 	w, other := newWorld(t), newWorld(t)
@@ -119,8 +119,8 @@ func TestSeveralKindsAndClusterScope(t *testing.T) {
 	t.Run("a kind composed of another", func(t *testing.T) { testSeveralKinds(t, w, watches) })
 }
 
-// An owner without a namespace has children in several, and one in none. All go with it
-// without a finalizer, as garbage collection reaches them.
+// A cluster-scoped owner has child objects in several namespaces and a cluster-scoped one. All are deleted with it without a
+// finalizer, because garbage collection reaches them.
 func testClusterScope(t *testing.T, w, other *world) {
 	y := w.yard("wide", map[string]string{"a": "1"})
 	w.yardIs(y, "Ready")
@@ -140,8 +140,8 @@ func testClusterScope(t *testing.T, w, other *world) {
 	w.gone(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: y.Name + "-more"}})
 }
 
-// The readiness of the inner kind is that of the outer one's child. What both have for
-// children is watched once.
+// The readiness of the inner kind is the readiness of the outer kind's child object. A kind that both have as child objects is
+// watched once.
 func testSeveralKinds(t *testing.T, w *world, watches *watches) {
 	y := w.yard("outer", map[string]string{"wait": "yes"})
 	w.yardIs(y, "ChildNotReady")
@@ -154,8 +154,7 @@ func testSeveralKinds(t *testing.T, w *world, watches *watches) {
 	w.gone(w.configMap("inner"))
 }
 
-// plain is a reconciler of controller-runtime, as one would write it without Operon. It notes
-// on each ConfigMap what it holds.
+// plain is a plain controller-runtime reconciler without Operon. It records the data of each ConfigMap in an annotation.
 type plain struct{ client.Client }
 
 func (p plain) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -168,7 +167,7 @@ func (p plain) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	return reconcile.Result{}, p.Patch(ctx, child, client.MergeFrom(before), client.FieldOwner("plain"))
 }
 
-// A plain reconciler works beside a composer, in the same manager, on the same objects.
+// A plain reconciler works together with a composer, in the same manager, on the same objects.
 func TestPlainReconcilerBesideAComposer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -185,7 +184,7 @@ func TestPlainReconcilerBesideAComposer(t *testing.T) {
 	w.isReady(b)
 }
 
-// annotated waits until the plain reconciler has noted a value.
+// annotated waits until the plain reconciler has recorded a value.
 func (w *world) annotated(name, want string) {
 	w.Helper()
 	w.eventually("the annotation "+want, func(ctx context.Context) error {

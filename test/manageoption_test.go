@@ -37,7 +37,7 @@ func TestManageMistakes(t *testing.T) {
 	}
 }
 
-// With a concurrency of two, the third object waits until one of the two is done.
+// With a concurrency of two, the third object waits until one of the others is done.
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// However many objects there are, the series of metrics are as many as for one.
+// The number of metric series does not depend on the number of objects.
 func TestMetricsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -44,7 +44,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	}
 	w.measures(address, fmt.Sprintf(`operon_objects{kind="Box",ready="True"} %d`, many+1))
 	after := series(t, address)
-	// A pass that several causes meet in may be the first to have one of them.
+	// A reconcile that combines several causes may be the first to have one of them.
 	for name := range after {
 		if !before[name] && !strings.HasPrefix(name, "operon_causes_total") {
 			t.Errorf("%s came with more objects", name)
@@ -57,13 +57,13 @@ func TestMetricsAreBounded(t *testing.T) {
 	w.measures(address, `operon_objects{kind="Box",ready="True"} 0`)
 }
 
-// Served securely, metrics are encrypted, and not for everybody.
+// With secure serving, metrics are encrypted and require permissions.
 func TestSecureMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	address := testaid.FreeAddress(t)
 	w.startMain(nil, "--health-probe-bind-address=0", "--metrics-secure", "--metrics-bind-address="+address)
-	encrypted := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the process signs for itself
+	encrypted := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the certificate is self-signed
 	w.eventually("an answer to nobody", func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
 		if err != nil {
@@ -84,7 +84,7 @@ func TestSecureMetrics(t *testing.T) {
 	}
 }
 
-// measures waits until all lines are among the metrics.
+// measures waits until the metrics contain all lines.
 func (w *world) measures(address string, lines ...string) {
 	w.Helper()
 	for _, line := range lines {
@@ -98,7 +98,7 @@ func (w *world) measures(address string, lines ...string) {
 	}
 }
 
-// series are the names and labels of Operon's own metrics.
+// series returns the names and labels of Operon's own metrics.
 func series(t *testing.T, address string) map[string]bool {
 	t.Helper()
 	text, err := scrape(address)

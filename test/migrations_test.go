@@ -25,11 +25,11 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// shelf is a kind of a test's own, with the versions v1beta1 and v1 of the same fields.
+// shelf is a kind for one test, with the versions v1beta1 and v1, which have the same fields.
 type shelf struct {
 	*world
 	group string
-	// elsewhere is an empty namespace: an operator that works there writes no box of its own accord.
+	// elsewhere is an empty namespace: an operator that manages it writes boxes only to migrate them.
 	elsewhere string
 }
 
@@ -51,7 +51,7 @@ func (s *shelf) definition() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "boxes." + s.group}}
 }
 
-// define lets the definition have versions, and store one. What converts between them may be nil.
+// define sets the versions of the CRD, and the stored one. conversion may be nil.
 func (s *shelf) define(stored string, conversion map[string]any, versions ...string) {
 	s.Helper()
 	if conversion == nil {
@@ -75,7 +75,7 @@ func (s *shelf) define(stored string, conversion map[string]any, versions ...str
 	s.must(kube.InstallCRDs(s.afterwards().Context(), s.Config, "test", definition))
 }
 
-// fill makes boxes of an older version.
+// fill creates boxes of an older version.
 func (s *shelf) fill(names ...string) {
 	s.Helper()
 	for _, name := range names {
@@ -100,7 +100,7 @@ func (s *shelf) add(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// operate runs an operator of boxes in a namespace, which logs to log.
+// operate runs an operator for boxes in a namespace, with log as its logger.
 func (s *shelf) operate(in string, config *rest.Config, log *slog.Logger, options ...operon.ManageOption) (*traffic, func()) {
 	nothing := compose(func(*Box, *operon.Composition) error { return nil })
 	return s.runWith(config, operon.Config{Namespace: in, Log: log}, operon.API(s.add), operon.Manage(nothing, options...))
@@ -119,7 +119,7 @@ func (s *shelf) stored(versions ...string) func(context.Context) error {
 	}
 }
 
-// readable reports whether boxes can be read in a version, with what is in them.
+// readable checks that boxes can be read in a version, with their contents.
 func (s *shelf) readable(version string, names ...string) {
 	s.Helper()
 	for _, name := range names {
@@ -131,15 +131,15 @@ func (s *shelf) readable(version string, names ...string) {
 	}
 }
 
-// rewrites are the requests that write boxes as they are.
+// rewrites returns the requests that write boxes without changes.
 func rewrites(requests *traffic) []string {
 	return slices.DeleteFunc(requests.all(true), func(request string) bool {
 		return !strings.HasPrefix(request, http.MethodPatch) || !strings.Contains(request, "/boxes/") || strings.HasSuffix(request, "/status")
 	})
 }
 
-// An operator that is killed midway continues where it was. After that, no object is in the older
-// version any more: without that version, all can be read.
+// An operator that is killed during a migration resumes it. After the migration, no object is stored in the older version: if
+// that version is removed, all objects can still be read.
 func TestStorageIsMigrated(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -182,7 +182,7 @@ func TestStorageIsMigrated(t *testing.T) {
 	}
 }
 
-// lines are what a logger was told.
+// lines is the output of a logger.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -205,8 +205,7 @@ func (l *lines) has(text string) func(context.Context) error {
 	}
 }
 
-// A permission that is missing is told with its rule, nothing is written in vain, and the operator
-// works on.
+// A missing permission is reported with its rule, no useless write is sent, and the operator continues to work.
 func TestAMigrationThatIsNotAllowedIsTold(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -235,7 +234,7 @@ func TestAMigrationThatIsNotAllowedIsTold(t *testing.T) {
 	s.must(s.stored("v1beta1", "v1")(t.Context()))
 }
 
-// allow lets the user who is called as the namespace do what rules say, everywhere.
+// allow grants the rules in all namespaces to the user with the name of the namespace.
 func (s *shelf) allow(rules ...rbacv1.PolicyRule) {
 	s.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}, Rules: rules}
@@ -250,7 +249,7 @@ func (s *shelf) allow(rules ...rbacv1.PolicyRule) {
 	}
 }
 
-// An operator that was not asked to migrate reads no definition.
+// An operator without the option to migrate reads no CRD.
 func TestStorageIsMigratedOnlyWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Who is limited to a namespace needs no permission beyond it: nothing that the operator asks for is
-// refused. A Role may let it read the namespace itself; then it does.
+// An operator that is limited to a namespace needs no permissions outside of it: none of its requests is forbidden. If its Role
+// allows it to read the namespace itself, it does so.
 func TestRoleWithinANamespace(t *testing.T) {
 	t.Parallel()
 	for _, reads := range []bool{false, true} {
@@ -41,7 +41,7 @@ func TestRoleWithinANamespace(t *testing.T) {
 	}
 }
 
-// refusals collects the requests that the API server refuses as forbidden.
+// refusals collects the requests that the API server rejects as forbidden.
 func refusals(config *rest.Config) (watched *rest.Config, all func() []string) {
 	var mu sync.Mutex
 	var requests []string

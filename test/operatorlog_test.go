@@ -14,13 +14,13 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// operatorLog collects what an operator logs.
+// operatorLog collects the log of an operator.
 type operatorLog struct {
 	mu    sync.Mutex
 	lines []line
 }
 
-// line is one line of a log.
+// line is a log line.
 type line struct {
 	Level, Msg, Name string
 	Reason, Outcome  string
@@ -41,13 +41,13 @@ func (j *operatorLog) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// logged lets an operator log from a level on.
+// logged returns a configuration that makes an operator log from the given level on.
 func logged(level slog.Level) (*operatorLog, operon.Config) {
 	j := &operatorLog{}
 	return j, operon.Config{Log: slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: level}))}
 }
 
-// of are the lines with a message about the object with a name.
+// of returns the log lines with a message about the named object.
 func (j *operatorLog) of(msg, name string) []line {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -64,7 +64,7 @@ func (j *operatorLog) all() string {
 	return all.String()
 }
 
-// because waits until a reconcile of the object tells a cause that has the text.
+// because waits until a reconcile of the object reports a cause that contains the text.
 func (j *operatorLog) because(t testing.TB, name, text string) {
 	t.Helper()
 	localtest.Eventually(t, fmt.Sprintf("a reconcile of %s because %q", name, text), func(context.Context) error {

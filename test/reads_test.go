@@ -27,7 +27,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// licensed composes a copy of the Secret that spec.data.license names, and waits for it.
+// licensed composes a copy of the Secret named in the data of the spec, and waits for it.
 var licensed = composing(func(ctx context.Context, b *Box, out *operon.Composition) error {
 	name := b.Spec.Data["licence"]
 	if name == "" {
@@ -47,9 +47,9 @@ var licensed = composing(func(ctx context.Context, b *Box, out *operon.Compositi
 	return nil
 })
 
-// What a composer reads by its name is followed: when it appears, changes and goes. All that
-// read it share a watch of this one object, for which a permission to read it alone is
-// enough, and which ends with the last of them.
+// An object that a composer reads by name is watched: it is reconciled when the object is created, changed or deleted. All
+// readers share a watch of this one object, which only needs the permission to read this object, and which ends with the last
+// reader.
 func TestWhatIsReadByNameIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -80,12 +80,12 @@ func TestWhatIsReadByNameIsFollowed(t *testing.T) {
 	watches.are(t, w.eventually, selected, 1)
 	w.must(w.client.Delete(t.Context(), secret))
 	w.ready(b, metav1.ConditionFalse, "NoLicence", "")
-	w.holds(config("b", nil), map[string]string{"licence": "2"}) // while it waits, nothing goes
+	w.holds(config("b", nil), map[string]string{"licence": "2"}) // while it waits, nothing is deleted
 	w.must(w.client.Delete(t.Context(), b))
 	watches.are(t, w.eventually, selected, 0)
 }
 
-// A kind may be read before the cluster has it, and after it lost it.
+// A kind may be read before it is installed in the cluster, and after it was removed.
 func TestAKindThatIsReadComesAndGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -126,7 +126,7 @@ func TestAKindThatIsReadComesAndGoes(t *testing.T) {
 	w.isReady(b)
 }
 
-// customKind makes a kind until the test ends.
+// customKind installs a kind until the test ends.
 func (w *world) customKind(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	w.Helper()
 	plural := strings.ToLower(kind.Kind) + "s"
@@ -151,7 +151,7 @@ func (w *world) customKind(kind schema.GroupVersionKind) *unstructured.Unstructu
 	return crd
 }
 
-// Lists may select by any selector, in other namespaces, or everything if asked for by name.
+// Lists may use any selector, in other namespaces, or list everything if this is explicitly requested.
 func TestSelectionsOfLists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,7 +189,7 @@ func TestSelectionsOfLists(t *testing.T) {
 	w.sees(bySelector)
 }
 
-// Labels select among kinds in no namespace, and in namespaces that are not the operator's.
+// Labels can select cluster-scoped objects, and objects in namespaces outside of the operator's.
 func TestLabelsSelectInAnyNamespaceAndInNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -220,8 +220,8 @@ func TestLabelsSelectInAnyNamespaceAndInNone(t *testing.T) {
 	w.sees(w.box("far", nil), "*v1.NamespaceList 1", "*unstructured.UnstructuredList 1", "*v1.ConfigMapList 1")
 }
 
-// A permission that is withdrawn while a watch runs is told when the watch has to begin
-// again, and the object recovers when it is granted.
+// A permission that is revoked during a watch is reported when the watch has to restart, and the object recovers when the
+// permission is granted again.
 func TestAPermissionThatIsWithdrawnIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -252,7 +252,7 @@ func TestAPermissionThatIsWithdrawnIsTold(t *testing.T) {
 	w.isReady(b)
 }
 
-// Of children that the author reads, whole objects are held, and every change is told.
+// If the author reads child objects, the cache contains complete objects, and every change causes a reconcile.
 func TestAChildIsReadAsAWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -278,8 +278,8 @@ func TestAChildIsReadAsAWhole(t *testing.T) {
 	w.sees(b, "2-labelled")
 }
 
-// The manager's client refuses to hold all Secrets of a cluster, unless it is limited to
-// namespaces or told to by name; metadata alone it may hold.
+// The manager's client refuses to cache all Secrets of a cluster, unless it is limited to namespaces or an option names them.
+// Caching only metadata is allowed.
 func TestTheManagersClientHoldsNoSecretsByChance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -336,8 +336,8 @@ func (w *world) clientOf(t *testing.T, cfg operon.Config, parts []operon.Option)
 	return <-made
 }
 
-// What a reconcile wrote itself, of children or of the status, leads to no further one,
-// whether the watch shows it before the answer to the write or after.
+// A reconcile's own writes, to child objects or to the status, cause no further reconcile, whether the watch shows them before
+// or after the response to the write.
 func TestOwnWritesAreNoNews(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -369,7 +369,7 @@ func TestOwnWritesAreNoNews(t *testing.T) {
 	w.still("reconciles after the change", exactly(2))
 }
 
-// An operator that is told to stop does not wait for long for the first read of a kind, which may never come.
+// An operator that is stopped does not wait long for the first read of a kind, which may never succeed.
 func TestStoppedWhileAKindIsFirstRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -403,14 +403,14 @@ func TestStoppedWhileAKindIsFirstRead(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(15 * time.Second): // what finishes may take 20 s
+	case <-time.After(15 * time.Second): // a reconcile that finishes may take 20 s
 		t.Error("it goes on")
 		<-ended
 	}
 }
 
-// Garbage collection takes children before the operator hears that their owner is gone: they
-// are not created again.
+// If garbage collection deletes child objects before the operator receives the deletion of their owner, they are not created
+// again.
 func TestChildrenOfAnOwnerThatIsGoneStayGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -434,7 +434,7 @@ func TestChildrenOfAnOwnerThatIsGoneStayGone(t *testing.T) {
 	}
 }
 
-// An operator that is limited to namespaces may still read in others, if it says so.
+// An operator that is limited to namespaces may still read in other namespaces if it declares this.
 func TestReadsInANamespaceThatTheOperatorIsNotLimitedTo(t *testing.T) {
 	t.Parallel()
 	w, other := newWorld(t), newWorld(t)

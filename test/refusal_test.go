@@ -22,7 +22,7 @@ import (
 	kind "github.com/operon-framework/operon/internal/testing/box"
 )
 
-// Gauge is a kind whose definition is strict about the status.
+// Gauge is a kind whose CRD is strict about the status.
 type Gauge struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -31,7 +31,7 @@ type Gauge struct {
 	Status GaugeStatus `json:"status,omitempty"`
 }
 
-// GaugeStatus has fields that are required, and of which Go has a value always.
+// GaugeStatus has required fields, which always have a value in Go.
 type GaugeStatus struct {
 	Level int      `json:"level"`
 	Seen  []string `json:"seen"`
@@ -52,13 +52,13 @@ type GaugeList struct {
 	Items []Gauge `json:"items"`
 }
 
-// DeepCopyObject is as that of Box.
+// DeepCopyObject implements runtime.Object.
 func (g *Gauge) DeepCopyObject() runtime.Object { return kind.Copied(g) }
 
-// DeepCopyObject is as that of Box.
+// DeepCopyObject implements runtime.Object.
 func (l *GaugeList) DeepCopyObject() runtime.Object { return kind.Copied(l) }
 
-// Dial is a kind whose definition is older than its type: it drops the journal.
+// Dial is a kind whose CRD is older than its type: it drops the journal.
 type Dial struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -74,10 +74,10 @@ type DialList struct {
 	Items []Dial `json:"items"`
 }
 
-// DeepCopyObject is as that of Box.
+// DeepCopyObject implements runtime.Object.
 func (d *Dial) DeepCopyObject() runtime.Object { return kind.Copied(d) }
 
-// DeepCopyObject is as that of Box.
+// DeepCopyObject implements runtime.Object.
 func (l *DialList) DeepCopyObject() runtime.Object { return kind.Copied(l) }
 
 func addGauge(scheme *runtime.Scheme) error {
@@ -85,7 +85,7 @@ func addGauge(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// gauges takes a step for a Gauge, and shows the phase that its spec names.
+// gauges executes a step for a Gauge, and sets the phase in its spec in the status.
 type gauges struct{}
 
 func (gauges) Compose(context.Context, *Gauge, *operon.Composition) error { return nil }
@@ -96,13 +96,13 @@ func (gauges) RunWorkflow(ctx context.Context, _ *Gauge, run *durable.Run) error
 }
 
 func (gauges) Observe(_ context.Context, g *Gauge, _ *operon.Observed) error {
-	g.Status.Seen = nil // as of a list to which nothing was added
+	g.Status.Seen = nil // like a list to which nothing was added
 	g.Status.Phase = g.Spec.Data["phase"]
 	return nil
 }
 
-// Fields of the status that the definition requires are there, though they have the value that Go gives
-// them and no patch of what changed has them; what the definition does not allow is told otherwise.
+// Status fields that the CRD requires are written even if they have the zero value in Go and are not part of a patch of the
+// changes. Values that the CRD does not allow are reported in another way.
 func TestStatusThatIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -120,7 +120,7 @@ func TestStatusThatIsRefused(t *testing.T) {
 	if text, err := json.Marshal([]any{status["level"], status["seen"], status["net"]}); err != nil || string(text) != `[0,[],{"port":0}]` {
 		t.Errorf("the status is %v (%v)", status, err)
 	}
-	if all := requests.ofStatus(); len(all) != 3 { // the journal, which was refused; the journal; the conditions
+	if all := requests.ofStatus(); len(all) != 3 { // the journal, which was rejected; the journal; the conditions
 		t.Errorf("there were %d writes: %q", len(all), all)
 	}
 	w.change(g, func() { g.Annotations = map[string]string{"poke": "it"} })
@@ -140,12 +140,12 @@ func TestStatusThatIsRefused(t *testing.T) {
 	w.gaugeIs(g, "")
 }
 
-// ofStatus are the writes of a status.
+// ofStatus returns the writes of a status.
 func (t *traffic) ofStatus() []string {
 	return slices.DeleteFunc(t.all(true), func(request string) bool { return !strings.HasSuffix(request, "/status") })
 }
 
-// dials takes a step for a Dial.
+// dials executes a step for a Dial.
 type dials struct{ did *did }
 
 func (dials) Compose(context.Context, *Dial, *operon.Composition) error { return nil }
@@ -154,7 +154,7 @@ func (c dials) RunWorkflow(ctx context.Context, _ *Dial, run *durable.Run) error
 	return take(ctx, run, c.did.step("only", nil))
 }
 
-// Where the definition drops the journal, no step is begun, and the user is told what to do.
+// If the CRD drops the journal, no step is started, and the message states the remedy.
 func TestJournalThatIsDropped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -187,7 +187,7 @@ func TestJournalThatIsDropped(t *testing.T) {
 	})
 }
 
-// rawGauge is a Gauge without a status, as users write it.
+// rawGauge returns a Gauge without a status, in the form in which users write it.
 func rawGauge(t *testing.T, g *Gauge) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(g)
@@ -200,7 +200,7 @@ func rawGauge(t *testing.T, g *Gauge) *unstructured.Unstructured {
 	return raw
 }
 
-// gaugeIs waits until a Gauge is ready as it is now, in a phase.
+// gaugeIs waits until a Gauge is ready for its current generation, with the given phase.
 func (w *world) gaugeIs(g *Gauge, phase string) {
 	w.Helper()
 	w.eventually("the Gauge to be ready, "+phase, func(ctx context.Context) error {

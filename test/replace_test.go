@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// stateful composes a StatefulSet whose service, which is immutable, and whose selector are in the spec.
+// stateful composes a StatefulSet. Its service, which is immutable, and its selector are in the spec.
 func stateful(b *Box, out *operon.Composition) error {
 	labels := map[string]string{"box": b.Name, "part": b.Spec.Data["part"]}
 	out.Child(&appsv1.StatefulSet{
@@ -31,7 +31,7 @@ func stateful(b *Box, out *operon.Composition) error {
 	return nil
 }
 
-// podsOf are the UIDs of the pods of a box, and those of their controllers.
+// podsOf returns the UIDs of a Box's pods and of their controllers.
 func (w *world) podsOf(ctx context.Context, b *Box) (pods, controllers []types.UID, err error) {
 	var list corev1.PodList
 	err = w.client.List(ctx, &list, client.InNamespace(w.Namespace), client.MatchingLabels{"box": b.Name})
@@ -45,8 +45,8 @@ func (w *world) podsOf(ctx context.Context, b *Box) (pods, controllers []types.U
 	return pods, controllers, err
 }
 
-// replaced changes the data of a box, waits until its StatefulSet is another one with two pods, and returns the pods before
-// and after.
+// replaced changes the data of a Box, waits until its StatefulSet is replaced and has two pods, and returns the pods before and
+// after.
 func (w *world) replaced(b *Box, key, value string) (before, after []types.UID) {
 	w.Helper()
 	set := &appsv1.StatefulSet{}
@@ -70,7 +70,7 @@ func (w *world) replaced(b *Box, key, value string) (before, after []types.UID) 
 	return before, after
 }
 
-// The pods of a StatefulSet that is replaced are those of the one that replaces it.
+// When a StatefulSet is replaced, the new one adopts its pods.
 func TestReplaceKeepsPods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

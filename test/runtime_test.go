@@ -24,7 +24,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// stillness is how long a test looks that nothing happens; reconciles take milliseconds.
+// stillness is how long a test checks that nothing happens. Reconciles take milliseconds.
 const stillness = time.Second
 
 func TestConvergedObjectCostsNothing(t *testing.T) {
@@ -33,7 +33,7 @@ func TestConvergedObjectCostsNothing(t *testing.T) {
 	var composed atomic.Int64
 	counting := compose(func(b *Box, out *operon.Composition) error {
 		composed.Add(1)
-		// A quantity and an image without a policy: the server writes both otherwise.
+		// The server stores both differently: stringData, and a Service without defaults.
 		out.Child(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, StringData: b.Spec.Data})
 		out.Child(&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: b.Name},
@@ -44,7 +44,7 @@ func TestConvergedObjectCostsNothing(t *testing.T) {
 	requests, _ := w.run(counting)
 	b := w.box("calm", map[string]string{"a": "1"})
 	w.isReady(b)
-	w.event("Created") // each event is sent on its own, in any order
+	w.event("Created") // each event is sent separately, in any order
 	w.event("Ready")
 	before, passes := requests.all(false), composed.Load()
 	w.change(b, func() { b.Annotations = map[string]string{"poke": "1"} })
@@ -247,7 +247,7 @@ func TestChildBeyondGarbageCollectionGoesToo(t *testing.T) {
 	w := newWorld(t)
 	name := "box-" + w.Namespace
 	w.run(compose(func(_ *Box, out *operon.Composition) error {
-		out.Child(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace}}) // a kind in no namespace has none
+		out.Child(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace}}) // a cluster-scoped object has no namespace
 		return nil
 	}))
 	b := w.box("wide", nil)
@@ -293,7 +293,7 @@ func TestMissingPermissionIsTold(t *testing.T) {
 	}
 }
 
-// may waits until a user may do something in the test's namespace: an API server hears of a Role a moment later.
+// may waits until a user has a permission in the test's namespace: an API server receives a Role with a delay.
 func (w *world) may(user, verb, group, resource string) {
 	w.Helper()
 	w.eventually(fmt.Sprintf("%s to be let %s %s", user, verb, resource), func(ctx context.Context) error {
@@ -310,7 +310,7 @@ func (w *world) may(user, verb, group, resource string) {
 	})
 }
 
-// mayAllBut lets user limited do all with Boxes, and all but one verb with ConfigMaps.
+// mayAllBut gives the user limited all permissions for Boxes, and all except one verb for ConfigMaps.
 func (w *world) mayAllBut(missing string) *rbacv1.Role {
 	w.Helper()
 	verbs := slices.DeleteFunc([]string{"get", "list", "watch", "create", "patch", "delete"}, func(v string) bool { return v == missing })
@@ -364,8 +364,8 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// A reconcile that runs when the operator is told to stop is let finish: its writes and its
-// status are not cut off, and nothing is told to have failed.
+// A reconcile that is running when the operator is stopped is completed: its writes and its status are not interrupted, and no
+// failure is reported.
 func TestAReconcileFinishesWhenTheOperatorStops(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -396,8 +396,7 @@ func TestAReconcileFinishesWhenTheOperatorStops(t *testing.T) {
 	w.holds(config("last", nil), map[string]string{"a": "1"})
 }
 
-// A "not found" that the API server answers to the write of a status is no end of an object
-// that is there.
+// A "not found" response to a status write does not mean that an existing object was deleted. The write is retried.
 func TestAStatusThatIsNotFoundIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

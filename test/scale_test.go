@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// Autoscalers and `kubectl scale` write replicas through a subresource: they are named too.
+// Autoscalers and `kubectl scale` write replicas through a subresource. They are named in reports, too.
 func TestWhoScalesAChildIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

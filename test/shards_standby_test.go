@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// There are more replicas than shards: one stands by without an object, and takes over from one that stops.
+// If there are more replicas than shards, one stands by without objects, and takes over from a replica that stops.
 func TestAReplicaStandsBy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -15,7 +15,7 @@ func TestAReplicaStandsBy(t *testing.T) {
 	two, _ := w.share(compose(copies), 1)
 	w.eventually("the other replica to announce itself", func(ctx context.Context) error {
 		all, err := w.leases(ctx)
-		if err == nil && len(all) != 3 { // two and the table
+		if err == nil && len(all) != 3 { // two members and the table
 			err = fmt.Errorf("there are %d Leases", len(all))
 		}
 		return err

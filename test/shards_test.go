@@ -33,18 +33,18 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// A test runs replicas as processes: they are this program, told so by these variables.
+// Tests run replicas as processes of this program. These variables make it a replica.
 const (
 	replicaCluster   = "OPERON_TEST_REPLICA"
 	replicaNamespace = "OPERON_TEST_REPLICA_NAMESPACE"
 )
 
 const (
-	// shortLease is the shortest that replicas take, where a test waits until one runs out.
+	// shortLease is the shortest lease that replicas accept, for tests that wait until one expires.
 	shortLease = 2 * time.Second
-	// longLease is one that no test waits for: what changes hands was given away.
+	// longLease does not expire during a test: a shard only changes its owner if it was released.
 	longLease = 10 * time.Minute
-	// workers is how many objects a replica that is a process reconciles at the same time.
+	// workers is the number of objects that a replica process reconciles concurrently.
 	workers = 8
 )
 
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// replica is one of several processes of an operator.
+// replica runs one of several processes of an operator.
 func replica(kubeconfig, namespace string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -72,7 +72,7 @@ func replica(kubeconfig, namespace string) int {
 	return 0
 }
 
-// selecting is a cluster whose API server selects shards, and writes an audit log.
+// selecting starts a cluster whose API server selects shards, and writes an audit log.
 func selecting(t *testing.T, gate bool) (w *world, audit string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -89,8 +89,8 @@ func selecting(t *testing.T, gate bool) (w *world, audit string) {
 	return w, filepath.Join(filepath.Dir(w.Kubeconfig), "audit.log")
 }
 
-// Where the API server selects, and where labels have to do, replicas see their own objects only, and take
-// over from one that stops.
+// Replicas see only their own objects, whether the API server selects them or labels do, and take over from a replica that
+// stops.
 func TestReplicasShareObjects(t *testing.T) {
 	t.Parallel()
 	for name, world := range map[string]func(*testing.T) *world{
@@ -140,12 +140,12 @@ func TestReplicasShareObjects(t *testing.T) {
 	}
 }
 
-// childWrites are the children that a replica wrote.
+// childWrites returns the writes of a replica to child objects.
 func childWrites(requests *traffic) []string {
 	return slices.DeleteFunc(requests.all(true), func(r string) bool { return !strings.Contains(r, "/configmaps/") })
 }
 
-// costsNothing: objects that are reconciled again with nothing to do cause no request.
+// costsNothing checks that reconciling objects again with nothing to do causes no request.
 func (w *world) costsNothing(requests *traffic, all []*Box) {
 	w.Helper()
 	w.quiet(func() []string { return atRest(requests) })
@@ -161,12 +161,12 @@ func (w *world) costsNothing(requests *traffic, all []*Box) {
 	})
 }
 
-// atRest are the requests of an operator, but those by which replicas know of each other.
+// atRest returns the requests of an operator, except the ones for the leases of replicas.
 func atRest(requests *traffic) []string {
 	return slices.DeleteFunc(requests.all(false), func(r string) bool { return strings.Contains(r, "/leases") })
 }
 
-// Without shards nothing of all this is asked for or written.
+// Without shards, nothing for them is requested or written.
 func TestWithoutShardsNothingIsPaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -180,7 +180,7 @@ func TestWithoutShardsNothingIsPaid(t *testing.T) {
 	}
 	all, err := w.leases(t.Context())
 	w.must(err)
-	if len(all) > 0 { // a request that creates one does not name it
+	if len(all) > 0 { // a create request does not contain the name
 		t.Errorf("there are Leases by which replicas share: %v", all)
 	}
 	child := &corev1.ConfigMap{}
@@ -190,7 +190,7 @@ func TestWithoutShardsNothingIsPaid(t *testing.T) {
 	}
 }
 
-// An operator that worked alone can be shared, and the other way round: its children are found.
+// An operator with one replica can be changed to shared replicas, and back: its child objects are found.
 func TestSharingCanBeSwitchedOnAndOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -219,7 +219,7 @@ func (w *world) childLabelled(b *Box, want bool) {
 	})
 }
 
-// People take labels off, and write wrong ones: nobody starves.
+// If users remove labels or write wrong ones, all objects are still reconciled.
 func TestLabelsOfShardsAreMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -250,7 +250,7 @@ func TestLabelsOfShardsAreMended(t *testing.T) {
 	}
 }
 
-// What replicas need and lack is named at the start.
+// Missing permissions of replicas are named at the start.
 func TestSharingNamesMissingPermissions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -279,7 +279,7 @@ func TestBadShardsAreRefused(t *testing.T) {
 	}
 }
 
-// Replicas that were told different numbers of shards go by the first one's.
+// Replicas with different numbers of shards in their configuration use the number of the first one.
 func TestReplicasAgreeOnTheNumberOfShards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -291,8 +291,8 @@ func TestReplicasAgreeOnTheNumberOfShards(t *testing.T) {
 	}
 }
 
-// Somebody deletes, relabels and edits the Leases by which replicas know of each other, and garbles the table: work
-// continues, or it is said why it does not.
+// If a user deletes, relabels and edits the Leases of replicas, and writes an invalid table, the work continues, or the reason
+// why it does not is reported.
 func TestEditedLeasesAreMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -331,7 +331,7 @@ func TestEditedLeasesAreMended(t *testing.T) {
 
 const tableName = "box-operator-shards"
 
-// tail is what an operator logs.
+// tail is the log of an operator.
 type tail struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -349,7 +349,7 @@ func (l *tail) String() string {
 	return l.text.String()
 }
 
-// mended waits until the Leases are as replicas make them, and two replicas share.
+// mended waits until the Leases are restored and two replicas share the objects.
 func (w *world) mended() {
 	w.Helper()
 	w.eventually("the Leases to be as they were", func(ctx context.Context) error {
@@ -365,8 +365,8 @@ func (w *world) mended() {
 	w.spread(2)
 }
 
-// Replicas whose clocks differ by minutes share all the same: none is taken for dead that is not, and what
-// one gives away goes to others at once.
+// Replicas whose clocks differ by minutes can share objects: a live replica is never considered dead, and released shards are
+// taken over at once.
 func TestClocksOfReplicasMayDiffer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -398,8 +398,8 @@ func TestClocksOfReplicasMayDiffer(t *testing.T) {
 	}
 }
 
-// Three replicas and more are killed, stopped, frozen and added at random while objects change.
-// The API server's log tells who wrote what, and that nobody waited for long.
+// At least three replicas are killed, stopped, frozen and added at random while objects change. The audit log of the API server
+// shows which replica wrote what, and that no object waited long.
 func TestNoObjectHasTwoOwners(t *testing.T) {
 	t.Parallel()
 	w, audit := selecting(t, true)
@@ -424,27 +424,27 @@ func TestNoObjectHasTwoOwners(t *testing.T) {
 	w.must(play.Begin())
 	t.Cleanup(func() { w.must(play.End()) })
 	var verdict sharddrill.Verdict
-	for range 6 { // on a busy machine, replicas take so long to start that one round shows little
+	for range 6 { // on a busy machine, replicas start so slowly that one run shows little
 		w.must(play.Run(t.Context(), 7*time.Second))
 		play.Thaw()
 		for _, b := range all {
 			w.isReady(b)
 		}
 		for _, b := range all {
-			w.poke(b) // tells the log what was seen to
+			w.poke(b) // shows in the audit log that the object was handled
 		}
 		writes, err := sharddrill.Read(audit)
 		w.must(err)
-		verdict = sharddrill.Judge(writes, 40*time.Second) // 12 s were seen on a machine that had other tests to run
+		verdict = sharddrill.Judge(writes, 40*time.Second) // 12 s were observed on a machine that ran other tests
 		if verdict.Replicas >= 2 && verdict.Handovers >= 6 && verdict.Writes >= 40 {
 			break
 		}
 	}
 	t.Logf("%v\n%s", play.Acts, verdict)
-	if most := play.Acts["freeze"] * workers; len(verdict.Late) > most { // those that were checked and not sent when a process froze
+	if most := play.Acts["freeze"] * workers; len(verdict.Late) > most { // writes that were checked but not sent when a process froze
 		t.Errorf("%d writes came late, want at most %d, one for each worker that froze: replicas write what is not theirs any more", len(verdict.Late), most)
 	}
-	if len(verdict.Two) > 0 || len(verdict.Starved) > 0 || verdict.Replicas < 2 || verdict.Handovers < 6 || verdict.Writes < 40 { // a busy machine gets no further
+	if len(verdict.Two) > 0 || len(verdict.Starved) > 0 || verdict.Replicas < 2 || verdict.Handovers < 6 || verdict.Writes < 40 { // a busy machine reaches no more
 		t.Errorf("seed %d, %v: %s", play.Seed, play.Acts, verdict)
 	}
 }

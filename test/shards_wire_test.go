@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// stuck is a connection on which renewals of leases are not answered until it is released.
+// stuck returns a connection on which renewals of leases get no response until it is released.
 func stuck(config *rest.Config) (_ *rest.Config, stick, release func()) {
 	config = rest.CopyConfig(config)
 	var mu sync.Mutex
@@ -46,8 +46,8 @@ func stuck(config *rest.Config) (_ *rest.Config, stick, release func()) {
 	return config, func() { set(make(chan struct{})) }, func() { set(nil) }
 }
 
-// Objects appear while a replica's lease is late, so that it may not even label them. It sees to them when the lease is
-// renewed, although nothing tells of them again.
+// Objects are created while the lease of a replica is late, so the replica may not even label them. It handles them when the
+// lease is renewed, although there is no further watch event for them.
 func TestALateLeaseStarvesNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,7 +75,7 @@ func TestALateLeaseStarvesNobody(t *testing.T) {
 	}
 }
 
-// selections is a connection that records lists and watches of Boxes which select none of them.
+// selections returns a connection that records lists and watches of Boxes without a selector.
 func selections(config *rest.Config) (_ *rest.Config, unselected func() []string) {
 	config = rest.CopyConfig(config)
 	var mu sync.Mutex

@@ -15,13 +15,13 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/shard"
 )
 
-// share runs a replica, whose lease does not run out.
+// share runs a replica whose lease does not expire during the test.
 func (w *world) share(composer operon.Composer[*Box], slots int) (*traffic, func()) {
 	w.Helper()
 	return w.runWith(w.Config, operon.Config{Namespace: w.Namespace, Shards: slots, ShardLease: longLease}, operon.API(addBox), operon.Manage(composer))
 }
 
-// holders are those of the slots, by the table.
+// holders returns the holders of the slots according to the table.
 func (w *world) holders(ctx context.Context) (shardtable.Table, error) {
 	lease := &coordinationv1.Lease{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: tableName}, lease); err != nil {
@@ -30,19 +30,19 @@ func (w *world) holders(ctx context.Context) (shardtable.Table, error) {
 	return shardtable.Parse(lease.Annotations[shard.TableAnnotation])
 }
 
-// spread waits until so many replicas hold slots, and all slots are held.
+// spread waits until this number of replicas hold slots, and all slots are held.
 func (w *world) spread(replicas int) shardtable.Table {
 	w.Helper()
 	return w.shared(replicas, func(shardtable.Table) int { return 1 })
 }
 
-// even is spread until each of them has its share, so that nothing changes hands any more.
+// even waits until each of the replicas has its share of the slots, so no slot changes its holder any more.
 func (w *world) even(replicas int) shardtable.Table {
 	w.Helper()
 	return w.shared(replicas, func(now shardtable.Table) int { return now.Slots() / replicas })
 }
 
-// shared waits until so many replicas hold all slots, and each of them the least at least.
+// shared waits until this number of replicas hold all slots, and each of them holds at least the minimum.
 func (w *world) shared(replicas int, least func(shardtable.Table) int) (now shardtable.Table) {
 	w.Helper()
 	w.eventually(fmt.Sprintf("%d replicas to hold everything", replicas), func(ctx context.Context) (err error) {
@@ -71,7 +71,7 @@ func (w *world) boxes(n int) []*Box {
 	return all
 }
 
-// editLeases edits those of all replicas, and the table.
+// editLeases edits the leases of all replicas, and the table.
 func (w *world) editLeases(edit func(*coordinationv1.Lease)) {
 	w.Helper()
 	all, err := w.leases(w.Context())
@@ -79,12 +79,12 @@ func (w *world) editLeases(edit func(*coordinationv1.Lease)) {
 	for i := range all {
 		before := all[i].DeepCopy()
 		edit(&all[i])
-		// One that was taken for dead in the meantime has none any more.
+		// A replica that was considered dead in the meantime has no lease.
 		w.must(client.IgnoreNotFound(w.client.Patch(w.Context(), &all[i], client.MergeFrom(before), client.FieldOwner("intruder"))))
 	}
 }
 
-// leases are those of all replicas, and the table.
+// leases returns the leases of all replicas, and the table.
 func (w *world) leases(ctx context.Context) ([]coordinationv1.Lease, error) {
 	var all coordinationv1.LeaseList
 	err := w.client.List(ctx, &all, client.InNamespace(w.Namespace))

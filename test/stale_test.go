@@ -20,10 +20,10 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// lag is by how much a slow watch is behind.
+// lag is the delay of a slow watch.
 const lag = 300 * time.Millisecond
 
-// slowBody is a stream that comes late.
+// slowBody is a delayed stream.
 type slowBody struct{ io.ReadCloser }
 
 func (b slowBody) Read(into []byte) (int, error) {
@@ -32,7 +32,7 @@ func (b slowBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// behind lets watches of Boxes come late.
+// behind delays watches of Boxes.
 func behind(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
@@ -43,9 +43,8 @@ func behind(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// A child is down only for as long as the watch is behind the operator's own write of the
-// status: the reconcile that finds it up again sees the status of before that write, with
-// nothing to change. What stands in the status in the end is true all the same.
+// A child is not ready only while the watch does not show the operator's own status write: the reconcile that finds the child
+// ready again sees the status before that write, with nothing to change. The final status must be correct anyway.
 func TestStatusIsTrueWhereTheWatchIsBehind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -70,7 +69,7 @@ func TestStatusIsTrueWhereTheWatchIsBehind(t *testing.T) {
 	}
 }
 
-// The operator knows what it wrote, in every reconcile until the watch shows it, and writes it once.
+// The operator knows its own writes in every reconcile until the watch shows them, and writes each child once.
 func TestAChildIsWrittenOnceWhereTheWatchIsBehind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -105,8 +104,8 @@ func TestAChildIsWrittenOnceWhereTheWatchIsBehind(t *testing.T) {
 	}
 }
 
-// What a reconcile made and no watch has shown yet is the object's all the same: it goes with the object, and when it is
-// composed no more. Nobody else removes a ClusterRole.
+// A child that was created by a reconcile but not shown by a watch yet still belongs to the object: it is deleted with the
+// object, and when it is no longer composed. Nothing else deletes a ClusterRole.
 func TestAChildThatNoWatchHasShownGoesToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -120,7 +119,7 @@ func TestAChildThatNoWatchHasShownGoesToo(t *testing.T) {
 		}
 		return nil
 	}))
-	w.isReady(w.box("watched", map[string]string{"wide": "yes"})) // what is watched was read
+	w.isReady(w.box("watched", map[string]string{"wide": "yes"})) // a kind that is watched was read
 	gate.Shut()
 	defer gate.Open()
 	deleted, changed := w.box("deleted", map[string]string{"wide": "yes"}), w.box("changed", map[string]string{"wide": "yes"})

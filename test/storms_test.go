@@ -19,11 +19,10 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/queue"
 )
 
-// calm is a rate at which a test can tell a storm from what is let through.
+// calm is a rate at which a test can distinguish a storm from the permitted reconciles.
 const calm = 5
 
-// storms are what may change all the time: each change has a number that a child shows in the
-// end.
+// storms are objects that change continuously: each change has a number that is visible in a child in the end.
 var storms = []struct {
 	name   string
 	change func(w *world, hot *Box, n string)
@@ -41,7 +40,7 @@ var storms = []struct {
 	}},
 }
 
-// stormy composes a ConfigMap from all that storms change. passes counts for the Box hot.
+// stormy composes a ConfigMap from everything that storms change. passes counts the reconciles of the Box hot.
 func stormy(passes *atomic.Int64) composing {
 	return func(ctx context.Context, b *Box, out *operon.Composition) error {
 		if b.Name != "hot" {
@@ -62,8 +61,8 @@ func stormy(passes *atomic.Int64) composing {
 	}
 }
 
-// Whatever changes all the time, the object is reconciled no more often than its rate
-// allows, another one is not disturbed, and the last change counts.
+// Regardless of what changes continuously, the object is not reconciled more often than its rate limit allows, other objects
+// are not delayed, and the last change is applied.
 func TestStormsAreDelayedAndNotLost(t *testing.T) {
 	t.Parallel()
 	for _, storm := range storms {
@@ -94,7 +93,7 @@ func TestStormsAreDelayedAndNotLost(t *testing.T) {
 	}
 }
 
-// settles waits until the Box hot shows the last of the changes.
+// settles waits until the Box hot shows the last change.
 func (w *world) settles(storm string, changes int) {
 	w.Helper()
 	last := strconv.Itoa(changes)
@@ -110,8 +109,8 @@ func (w *world) settles(storm string, changes int) {
 	}
 }
 
-// An author's code that changes what it is reconciled for goes round no faster than its
-// rate, and the user is told when that lasts.
+// If an author's code changes an object that triggers its reconcile, it is not called more often than its rate limit allows. If
+// this lasts, it is reported to the user.
 func TestCodeThatTriggersItselfIsSlowedAndTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -142,8 +141,8 @@ func TestCodeThatTriggersItselfIsSlowedAndTold(t *testing.T) {
 	w.event("Delayed", "latest trigger: its metadata changed", "once every 10s")
 }
 
-// What converges as it should is never delayed: an object with many children that come up one
-// by one stays far within the burst.
+// Normal convergence is never delayed: an object with many child objects that become ready one by one stays far below the
+// burst.
 func TestConvergenceStaysWithinTheBurst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -163,7 +162,7 @@ func TestConvergenceStaysWithinTheBurst(t *testing.T) {
 	t.Logf("%d reconciles", passes.Load())
 }
 
-// deployment runs pods that do nothing.
+// deployment returns a Deployment whose pods do nothing.
 func deployment(name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{

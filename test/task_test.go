@@ -22,7 +22,7 @@ import (
 	"github.com/operon-framework/operon/durable/steps"
 )
 
-// Ready-made steps do what they say, on the real API, and leave nothing behind.
+// The predefined steps work as documented with the real API, and leave no objects.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -101,7 +101,7 @@ func (d *deeds) running(app string) (name string) {
 	return name
 }
 
-// replicas is how many pods the workload is to have.
+// replicas returns the desired number of pods of the workload.
 func (d *deeds) replicas() int32 {
 	d.Helper()
 	now := web(d.Namespace)

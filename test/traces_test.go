@@ -26,7 +26,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// A trace is a reconcile with its steps, and these with their requests.
+// A trace consists of a reconcile, its steps, and their requests.
 func TestReconcilesAreTraced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -73,8 +73,8 @@ func TestReconcilesAreTraced(t *testing.T) {
 	}
 }
 
-// isPass tells of the first pass over an object, which the watch told of before or after the
-// operator started.
+// isPass reports whether a span is the first reconcile of an object. The watch may show the object before or after the operator
+// has started.
 func isPass(s tracetest.SpanStub, name, outcome string) bool {
 	causes := attr(s, "operon.causes")
 	return s.Name == "reconcile Box" && attr(s, "operon.name") == name && attr(s, "operon.outcome") == outcome &&
@@ -108,10 +108,10 @@ func names(all []tracetest.SpanStub) []string {
 	return names
 }
 
-// asOperator makes the test binary an operator, in the namespace that it holds.
+// asOperator makes the test binary run an operator. Its value is the arguments of the operator.
 const asOperator = "OPERON_TEST_AS_OPERATOR"
 
-// TestAsOperator is no test: it is what startMain starts.
+// TestAsOperator is not a test: it is the process that startMain starts.
 func TestAsOperator(t *testing.T) {
 	arguments := os.Getenv(asOperator)
 	if arguments == "" {
@@ -122,8 +122,7 @@ func TestAsOperator(t *testing.T) {
 	os.Exit(0)
 }
 
-// startMain runs an operator by Main in a process of its own, and returns what stops it in
-// good order.
+// startMain runs an operator with Main in a separate process, and returns a function that stops it gracefully.
 func (w *world) startMain(environment []string, arguments ...string) (stop func()) {
 	w.Helper()
 	arguments = append([]string{"--kubeconfig=" + w.Kubeconfig, "--namespace=" + w.Namespace, "--metrics-bind-address=0", "--leader-elect=false"}, arguments...)
@@ -133,7 +132,7 @@ func (w *world) startMain(environment []string, arguments ...string) (stop func(
 	w.must(command.Start())
 	stop = sync.OnceFunc(func() {
 		w.must(command.Process.Signal(syscall.SIGTERM))
-		defer time.AfterFunc(localtest.Patience, func() { _ = command.Process.Kill() }).Stop() // it may have ended
+		defer time.AfterFunc(localtest.Patience, func() { _ = command.Process.Kill() }).Stop() // it may already have ended
 		if err := command.Wait(); err != nil {
 			w.Errorf("the operator ended with %v", err)
 		}
@@ -161,8 +160,8 @@ func TestMainExportsSpansAsTheEnvironmentSays(t *testing.T) {
 	defer collector.Close()
 	stop := w.startMain([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}, "--health-probe-bind-address=0")
 	w.isReady(w.box("traced", map[string]string{"a": "1"}))
-	stop()            // sends what is left
-	collector.Close() // waits for what it is being sent
+	stop()            // sends the remaining spans
+	collector.Close() // waits for the requests that are being sent
 	close(received)
 	got := map[string]bool{}
 	for name := range received {

@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// upgrading is a composer that upgrades too.
+// upgrading is a composer that also upgrades.
 type upgrading struct {
 	compose
 	upgrade func(*Box, *operon.UpgradeContext) error
@@ -35,7 +35,7 @@ func (w *world) release(config *rest.Config, version string, composer operon.Com
 	return w.runWith(config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Version(version), operon.Manage(composer))
 }
 
-// recorded waits until a Box tells of a version.
+// recorded waits until the status of a Box has a version.
 func (w *world) recorded(b *Box, version, reason string) {
 	w.Helper()
 	w.eventually(fmt.Sprintf("%s to be of version %s", b.Name, version), func(ctx context.Context) error {
@@ -53,8 +53,8 @@ func (w *world) recorded(b *Box, version, reason string) {
 	})
 }
 
-// An object is upgraded once by a newer version, which is composed only then. A version with nothing
-// to upgrade costs an object that is as it should be no write. An older version leaves it alone.
+// A newer version upgrades an object once, and composes it only after that. A version without an upgrade writes nothing to a
+// converged object. An older version does not change the object.
 func TestObjectsAreUpgraded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -67,7 +67,7 @@ func TestObjectsAreUpgraded(t *testing.T) {
 
 	requests, stop := w.release(w.Config, "1.1.0", compose(copies))
 	w.poke(b)
-	// Longer than news of messages alone are held back.
+	// Longer than the delay of writes that only change messages.
 	localtest.Always(t, 1500*time.Millisecond, "no write of a version with nothing to upgrade", func(context.Context) error {
 		if got := requests.all(true); len(got) > 0 {
 			return fmt.Errorf("%q", got)
@@ -86,7 +86,7 @@ func TestObjectsAreUpgraded(t *testing.T) {
 		select {
 		case <-ready:
 			if b.Name == "fresh" {
-				return nil // which of the two is upgraded first is not told
+				return nil // the order of the two upgrades is not defined
 			}
 			calls = append(calls, fmt.Sprintf("%s %s to %s before 2: %t", b.Name, from.From, from.To, from.Before("2.0.0")))
 			return nil
@@ -131,13 +131,13 @@ func TestObjectsAreUpgraded(t *testing.T) {
 	w.holds(config("a", nil), map[string]string{"k": "4"})
 }
 
-// An upgrade of which the status could not tell is done again, be it by a later version, under the same
-// key: what it made is found again. Another object has another key.
+// An upgrade that could not be recorded in the status is repeated, possibly by a later version, with the same key, so its
+// results are found again. Another object has another key.
 func TestAnUpgradeThatWasNotRecordedIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b, other := w.box("a", nil), w.box("other", nil)
-	_, stop := w.run(compose(copies)) // a version that named itself not
+	_, stop := w.run(compose(copies)) // a version without a name
 	w.isReady(b)
 	w.isReady(other)
 	stop()

@@ -30,7 +30,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// Plot is version v1 of a kind, and OldPlot v1beta1, which calls its one field otherwise.
+// Plot is version v1 of a kind. OldPlot is version v1beta1, in which its only field has another name.
 type (
 	Plot struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -55,10 +55,10 @@ type (
 func (p *Plot) DeepCopyObject() runtime.Object    { return kind.Copied(p) }
 func (p *OldPlot) DeepCopyObject() runtime.Object { return kind.Copied(p) }
 
-// Hub marks the version that others are converted to.
+// Hub marks the version to which others are converted.
 func (p *Plot) Hub() {}
 
-// ConvertTo makes a Plot of an OldPlot.
+// ConvertTo converts an OldPlot to a Plot.
 func (p *OldPlot) ConvertTo(hub conversion.Hub) error {
 	to := hub.(*Plot)
 	to.ObjectMeta, to.Status = *p.ObjectMeta.DeepCopy(), *kind.Copied(&p.Status)
@@ -66,7 +66,7 @@ func (p *OldPlot) ConvertTo(hub conversion.Hub) error {
 	return nil
 }
 
-// ConvertFrom makes an OldPlot of a Plot.
+// ConvertFrom converts a Plot to an OldPlot.
 func (p *OldPlot) ConvertFrom(hub conversion.Hub) error {
 	from := hub.(*Plot)
 	p.ObjectMeta, p.Status = *from.ObjectMeta.DeepCopy(), *kind.Copied(&from.Status)
@@ -74,7 +74,7 @@ func (p *OldPlot) ConvertFrom(hub conversion.Hub) error {
 	return nil
 }
 
-// plotted and oldPlotted are the operators of the two versions: both write the host into a ConfigMap.
+// plotted and oldPlotted are the operators of the two versions: both write the host to a ConfigMap.
 type (
 	plotted    struct{}
 	oldPlotted struct{}
@@ -90,7 +90,7 @@ func (oldPlotted) Compose(_ context.Context, p *OldPlot, out *operon.Composition
 	return nil
 }
 
-// estate is a cluster with a kind that changes its version.
+// estate is a cluster with a kind whose version changes.
 type estate struct {
 	*shelf
 	server *httptest.Server
@@ -103,7 +103,7 @@ func newEstate(t *testing.T) *estate {
 	e.must(e.add(scheme))
 	e.server = httptest.NewTLSServer(webhook.NewWebhookHandler(scheme, webhook.NewRegistry()))
 	t.Cleanup(func() {
-		e.define("v1", nil, "v1beta1", "v1") // a kind that nobody converts would keep namespaces from going
+		e.define("v1", nil, "v1beta1", "v1") // a kind without a working conversion would block the deletion of namespaces
 		e.server.Close()
 	})
 	return e
@@ -119,7 +119,7 @@ func (e *estate) add(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// webhook is the definition's, while versions are converted.
+// webhook returns the conversion of the CRD while versions are converted.
 func (e *estate) webhook() map[string]any {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.server.Certificate().Raw})
 	return map[string]any{"strategy": "Webhook", "webhook": map[string]any{
@@ -128,7 +128,7 @@ func (e *estate) webhook() map[string]any {
 	}}
 }
 
-// serves waits until a plot can be read in a version, with its host in a field.
+// serves waits until a plot can be read in a version, with its host in the given field.
 func (e *estate) serves(version, name, field string) {
 	e.Helper()
 	e.eventually(name+" to be served in "+version, func(ctx context.Context) error {
@@ -143,7 +143,7 @@ func (e *estate) serves(version, name, field string) {
 	})
 }
 
-// doomed is a connection that is dead after some plots were rewritten.
+// doomed returns a connection that breaks after the given number of plots were rewritten.
 func doomed(config *rest.Config, after int32) (_ *rest.Config, died chan struct{}) {
 	config, died = rest.CopyConfig(config), make(chan struct{})
 	var written atomic.Int32
@@ -160,8 +160,8 @@ func doomed(config *rest.Config, after int32) (_ *rest.Config, died chan struct{
 	return config, died
 }
 
-// A kind gets a new version: what the old operator stored is served in both, converted, taken over by
-// the new operator, which is killed midway, and migrated; then the old version goes.
+// A kind gets a new version: objects that the old operator stored are served in both versions, converted, taken over by the new
+// operator, which is killed during the migration, and migrated. Then the old version is removed.
 func TestAKindChangesItsVersion(t *testing.T) {
 	t.Parallel()
 	operontest.Conversion(
@@ -208,20 +208,21 @@ func TestAKindChangesItsVersion(t *testing.T) {
 	}
 	stop()
 
-	e.server.Close() // nothing is converted any more
+	e.server.Close() // nothing needs to be converted any more
 	e.define("v1", nil, "v1")
 	for _, name := range names {
 		e.serves("v1", name, "host")
 	}
 }
 
-// An operator converts by itself. What somebody changes of that is put back. While none runs, objects are served
-// in the version that is stored, and refused in the other one, until one runs again.
+// An operator serves its conversion webhook itself. Changes of the webhook's configuration by other clients are reverted. While
+// no operator runs, objects are served in the stored version, and requests for the other version fail until an operator runs
+// again.
 func TestAnOperatorConverts(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
 	e.define("v1", nil, "v1beta1", "v1")
-	t.Cleanup(func() { // what the operator has set is nobody else's to leave out
+	t.Cleanup(func() { // other field managers cannot remove the fields that the operator has set by leaving them out
 		none := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
 		if err := e.client.Patch(context.WithoutCancel(t.Context()), e.definition(), none); err != nil {
 			t.Error(err)
@@ -258,7 +259,7 @@ func TestAnOperatorConverts(t *testing.T) {
 	e.serves("v1beta1", "a", "hostname")
 }
 
-// trusted is the bundle that API servers trust for conversions, nil for none.
+// trusted returns the CA bundle that API servers trust for conversions, or nil.
 func (e *estate) trusted() []byte {
 	e.Helper()
 	d := e.definition()
@@ -285,8 +286,8 @@ func (e *estate) allReady(version string, names []string) func(context.Context) 
 	}
 }
 
-// held is a connection whose first write of a definition waits to be let go. What is read of boxes
-// in the meantime is told.
+// held returns a connection whose first write of a CRD waits until it is released. read returns the requests for boxes in the
+// meantime.
 func held(config *rest.Config) (_ *rest.Config, waiting chan struct{}, release func(), read func() []string) {
 	config, waiting = rest.CopyConfig(config), make(chan struct{})
 	gate := make(chan struct{})
@@ -315,12 +316,12 @@ func held(config *rest.Config) (_ *rest.Config, waiting chan struct{}, release f
 	}
 }
 
-// An operator that converts reads no object before API servers ask it to: fields of the older version
-// would be missing. Then it works.
+// An operator with a conversion reads no object before API servers use the conversion: fields of the older version would be
+// missing. Then it works.
 func TestNothingIsReadUnconverted(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
-	e.Cleanup(func() { // what the operator applied is no other manager's to take back
+	e.Cleanup(func() { // other field managers cannot remove the fields that the operator applied
 		none := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
 		e.must(e.client.Patch(e.afterwards().Context(), e.definition(), none))
 	})

@@ -12,14 +12,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// watches are those that an operator has open, by what they select.
+// watches are the open watches of an operator, by their selection.
 type watches struct {
 	mu     sync.Mutex
 	opened map[string]int
 	open   map[*watchBody]string
 }
 
-// watchBody is the answer to a watch.
+// watchBody is the response body of a watch.
 type watchBody struct {
 	io.ReadCloser
 	watches *watches
@@ -32,7 +32,7 @@ func (b *watchBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// watched returns a connection, and the watches that are opened by it.
+// watched returns a connection, and the watches that are opened through it.
 func watched(config *rest.Config) (*rest.Config, *watches) {
 	w := &watches{opened: map[string]int{}, open: map[*watchBody]string{}}
 	config = rest.CopyConfig(config)
@@ -55,7 +55,7 @@ func watched(config *rest.Config) (*rest.Config, *watches) {
 	return config, w
 }
 
-// of counts the open watches of what is selected.
+// of returns the number of open watches with a selection.
 func (w *watches) of(selected string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +68,7 @@ func (w *watches) of(selected string) int {
 	return count
 }
 
-// are waits until there are so many watches of what is selected.
+// are waits until there is the wanted number of watches with a selection.
 func (w *watches) are(t testing.TB, eventually func(string, func(context.Context) error), selected string, want int) {
 	t.Helper()
 	eventually(fmt.Sprintf("%d watches of %q", want, selected), func(context.Context) error {
@@ -81,13 +81,13 @@ func (w *watches) are(t testing.TB, eventually func(string, func(context.Context
 	})
 }
 
-// cut ends the watches of what is selected, as a network does.
+// cut breaks the watches with a selection, like a network failure.
 func (w *watches) cut(selected string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for body, name := range w.open {
 		if name == selected {
-			_ = body.ReadCloser.Close() // whoever reads it is told
+			_ = body.ReadCloser.Close() // the reader receives an error
 		}
 	}
 }

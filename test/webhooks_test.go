@@ -20,8 +20,8 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// asked is a composer that API servers ask: spec.data.size is 1 if nothing is said, never falls, and
-// a Box that is kept cannot be deleted.
+// asked is a composer with admission webhooks: spec.data.size is 1 by default and never falls, and a Box with spec.data.keep
+// cannot be deleted.
 type asked struct{ compose }
 
 func (asked) Default(_ context.Context, b *Box) error {
@@ -52,12 +52,13 @@ func (asked) ValidateDeletion(_ context.Context, b *Box, about *operon.Admission
 	return nil
 }
 
-// beside is how webhooks are served beside the API server.
+// beside returns a configuration in which webhooks are served on the machine of the API server.
 func (w *world) beside() operon.Config {
 	return operon.Config{Namespace: w.Namespace, Webhooks: operon.Webhooks{BindAddress: "127.0.0.1:0"}}
 }
 
-// awaitAsked waits until the API server asks the operator, of which it hears for defaults and for rules apart.
+// awaitAsked waits until the API server calls the webhooks of the operator. It receives the configurations for defaults and for
+// validation separately.
 func (w *world) awaitAsked() {
 	w.Helper()
 	w.eventually("the API server to ask the operator", func(ctx context.Context) error {
@@ -100,7 +101,8 @@ func TestRolesThatAPIServersAsk(t *testing.T) {
 	w.must(w.client.Delete(t.Context(), b))
 }
 
-// Code of finalizers reads the spec, so that it is validated until the end; a finalizer can always be removed.
+// The code of finalizers reads the spec, so the spec is validated until the object is removed. A finalizer can always be
+// removed.
 func TestASpecIsValidatedWhileItsObjectIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -141,7 +143,7 @@ type warnings struct{ texts []string }
 
 func (w *warnings) HandleWarningHeader(_ int, _ string, text string) { w.texts = append(w.texts, text) }
 
-// An object that was stored while nobody answered is composed with its defaults.
+// An object that was stored while no webhook responded is composed with its defaults.
 func TestDefaultsAreThereWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -154,7 +156,7 @@ func TestDefaultsAreThereWithoutWebhooks(t *testing.T) {
 	}
 }
 
-// Nothing is registered for an operator without roles, and none of what an earlier version had stays.
+// An operator without webhook methods registers no webhooks, and does not read what earlier versions may have registered.
 func TestAnOperatorWithoutRolesIsNotAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -169,7 +171,7 @@ func TestAnOperatorWithoutRolesIsNotAsked(t *testing.T) {
 	}
 }
 
-// Rules are judged by API servers, nobody has to answer.
+// Rules are evaluated by API servers without a webhook.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -193,7 +195,7 @@ func TestRules(t *testing.T) {
 	w.eventually("the rule to go with the process beside the API server", func(context.Context) error { return large() })
 }
 
-// An expression that API servers do not understand is told by the readiness check.
+// The readiness check reports an expression that API servers cannot parse.
 func TestARuleThatIsNoExpression(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -209,7 +211,7 @@ func TestARuleThatIsNoExpression(t *testing.T) {
 	})
 }
 
-// Options of a kind are those of its webhooks.
+// The options of a kind apply to its webhooks.
 func TestWebhookOptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// Every way in which an object comes into the queue is told by the reconcile that follows.
+// Each reconcile reports every cause for which the object was enqueued.
 func TestReconcileKnowsItsCauses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -33,7 +33,7 @@ func TestReconcileKnowsItsCauses(t *testing.T) {
 	journal, how := logged(slog.LevelDebug)
 	w.runLogging(how, observing{
 		func(b *Box, out *operon.Composition) error {
-			if b.Spec.Data["fail"] != "" && failures.Add(1) <= 3 { // the event of the first failure's status comes before its retry
+			if b.Spec.Data["fail"] != "" && failures.Add(1) <= 3 { // the watch event of the first failure's status arrives before its retry
 				return errors.New("no luck")
 			}
 			out.Child(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-" + b.Name}})
@@ -78,8 +78,8 @@ func TestReconcileKnowsItsCauses(t *testing.T) {
 	journal.because(t, "box", "it is gone")
 }
 
-// At info there is one line when an object becomes ready or ceases to be, however often it is
-// reconciled; at debug there is one for each reconcile. Neither holds a value of a Secret.
+// At level info, there is one log line when an object becomes ready or stops being ready, regardless of the number of
+// reconciles. At level debug, there is one for each reconcile. Neither contains a value of a Secret.
 func TestLogsTellTransitionsAndNoSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -137,7 +137,7 @@ func TestLogsTellTransitionsAndNoSecrets(t *testing.T) {
 	}
 }
 
-// A reconcile that comes too early passes on what it was for.
+// A reconcile that is delayed by the rate limit keeps its causes.
 func TestDelayedReconcileKeepsItsCauses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -148,7 +148,7 @@ func TestDelayedReconcileKeepsItsCauses(t *testing.T) {
 	w.isReady(b)
 	n := 1
 	w.eventually("a reconcile that was delayed, with its causes", func(context.Context) error {
-		n++ // again and again: on a slow machine, a turn may have come before one change
+		n++ // repeatedly: on a slow machine, a reconcile may have run before one change
 		w.change(b, func() { b.Spec.Data["a"] = strconv.Itoa(n) })
 		for _, l := range journal.of("reconciled", "busy") {
 			if causes := strings.Join(l.Causes, " and "); l.Outcome == "done" && hasAll(causes, []string{"its rate limit allows it again", " and "}) {
@@ -159,8 +159,8 @@ func TestDelayedReconcileKeepsItsCauses(t *testing.T) {
 	})
 }
 
-// controller-runtime complains on standard error, half a minute after a program's start, where
-// nobody has given it a logger. Only the first one that it is given counts.
+// controller-runtime writes a complaint to standard error half a minute after the start of a program that has not set a logger.
+// Only the first logger that is set is used.
 func TestControllerRuntimeHasALogger(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// ports is a composer of Services, which are not its own: it labels and annotates them, and writes a ConfigMap for each.
+// ports is a composer of Services, a built-in kind: it labels and annotates them, and writes a ConfigMap for each.
 type ports struct{}
 
 func (ports) Compose(_ context.Context, s *corev1.Service, out *operon.Composition) error {
@@ -28,7 +28,7 @@ func (ports) Compose(_ context.Context, s *corev1.Service, out *operon.Compositi
 	return nil
 }
 
-// service creates a Service and runs an operator of Services.
+// service creates a Service, and returns a function that runs an operator of Services.
 func (w *world) service(name string) (*corev1.Service, func() (*traffic, func())) {
 	s := &corev1.Service{ObjectMeta: w.meta(name), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 	s.Labels = map[string]string{"app": "web"}
@@ -38,7 +38,7 @@ func (w *world) service(name string) (*corev1.Service, func() (*traffic, func())
 	}
 }
 
-// has waits until a Service has these labels and annotations, besides those of everyone else.
+// has waits until a Service has these labels and annotations, in addition to the ones of other clients.
 func (w *world) has(s *corev1.Service, labels, annotations map[string]string) {
 	w.Helper()
 	w.eventually("the metadata of the Service", func(ctx context.Context) error {
@@ -63,8 +63,9 @@ func (w *world) has(s *corev1.Service, labels, annotations map[string]string) {
 	})
 }
 
-// A kind of others is composed as an own one is: children, labels and annotations follow the spec, drift is reverted, and
-// what is no longer declared goes. Its status is left alone, and once all is well nothing is written.
+// A kind that the operator does not own is composed like its own kinds: child objects, labels and annotations follow the spec,
+// drift is reverted, and objects that are no longer declared are deleted. Its status is not changed, and nothing is written
+// after it has converged.
 func TestComposesAKindOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -93,7 +94,7 @@ func TestComposesAKindOfOthers(t *testing.T) {
 	}
 }
 
-// An operator that begins again with objects that are as they should be writes nothing about them, events included.
+// An operator that restarts with converged objects writes nothing about them, including events.
 func TestKindOfOthersAfterARestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -104,7 +105,7 @@ func TestKindOfOthersAfterARestart(t *testing.T) {
 	w.has(s, labels, map[string]string{"example.com/port": "80", "metadata.operon.dev/box-operator": mark})
 	stop()
 	requests, _ := run()
-	w.change(s, func() { s.Annotations["seen"] = "no" }) // a reconcile after it has begun
+	w.change(s, func() { s.Annotations["seen"] = "no" }) // causes a reconcile after the restart
 	second, _ := w.service("second")
 	w.has(second, labels, map[string]string{"example.com/port": "80", "metadata.operon.dev/box-operator": mark})
 	for _, request := range requests.all(true) {
@@ -114,7 +115,7 @@ func TestKindOfOthersAfterARestart(t *testing.T) {
 	}
 }
 
-// Roles that need a status are rejected.
+// Interfaces that need a status are rejected.
 func TestKindOfOthersHasNoStatusToFill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

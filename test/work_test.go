@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// did is what steps have done.
+// did records what steps have done.
 type did struct {
 	mu   sync.Mutex
 	done []string
@@ -36,7 +36,7 @@ func (d *did) add(what string) {
 	d.done = append(d.done, what)
 }
 
-// step is one that records what it does.
+// step returns a step that records what it does.
 func (d *did) step(name string, then func(context.Context, *durable.Attempt) error) durable.Step[string] {
 	return durable.Step[string]{
 		Name: name,
@@ -65,7 +65,7 @@ func take[T any](ctx context.Context, run *durable.Run, all ...durable.Step[T]) 
 	return nil
 }
 
-// Work is done once, with at most two writes a step, and costs nothing when it is over.
+// Work is done once, with at most two writes for each step, and causes no requests when it has ended.
 func TestWorkIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -117,7 +117,7 @@ func TestWorkIsDoneOnce(t *testing.T) {
 	}
 }
 
-// A step that waits is looked at when what it reads changes, and children are kept in the meantime.
+// A waiting step is called again when an object that it reads changes, and child objects are retained in the meantime.
 func TestStepThatWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -142,8 +142,7 @@ func TestStepThatWaits(t *testing.T) {
 	w.isReady(b)
 }
 
-// A step that fails for good stalls the object, after what was done is undone; another spec begins
-// the work again.
+// A step that fails permanently stalls the object after the completed steps were undone. A new spec starts the work again.
 func TestWorkThatFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -172,7 +171,7 @@ func TestWorkThatFails(t *testing.T) {
 	}
 }
 
-// The deletion of an object ends the step that runs, and what was done is undone.
+// The deletion of an object stops the running step, and completed steps are undone.
 func TestWorkOnAnObjectThatGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -199,7 +198,7 @@ func TestWorkOnAnObjectThatGoes(t *testing.T) {
 	}
 }
 
-// A journal that a newer operator wrote is told of and left as it is.
+// A journal that a newer operator wrote is reported and not changed.
 func TestNewerJournal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -215,8 +214,8 @@ func TestNewerJournal(t *testing.T) {
 	}
 }
 
-// Of two operators that overlap, as where one was frozen and another took over, one continues: the other
-// writes nothing any more, and begins no step.
+// If two operators overlap, for example because one was frozen and another took over, only one continues: the other writes
+// nothing more and starts no step.
 func TestOperatorsOverlap(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

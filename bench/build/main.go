@@ -1,10 +1,10 @@
-// Command build builds the image of examples/memcached with `operon build`, and its binary alone with the go command,
-// alternating, and compares the times if nothing changed; it also prints the size of the image.
+// Command build builds the image of examples/memcached with `operon build`, and only its binary with the go command,
+// alternating, and compares the times if nothing has changed. It also prints the size of the image.
 //
 //	go run ./build --rounds 7
 //
-// Both have built everything once before. The go command is called with the same flags, but keeps its build ID, so that it
-// can see that there is nothing to do.
+// Both have built everything once before. The go command is called with the same flags, but keeps its build ID, so it can
+// detect that there is nothing to do.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 func main() { report.Main(run) }
 
-// image is what `operon build -o json` tells, as far as it is judged here.
+// image contains the fields of the output of `operon build -o json` that are checked here.
 type image struct {
 	Platforms []struct {
 		Size      int64
@@ -31,10 +31,10 @@ type image struct {
 	}
 }
 
-// bench is where the project is, and where everything is written.
+// bench contains the directory of the project, and the directory for all output.
 type bench struct{ project, folder string }
 
-// The goals: the size of the image, and the time of a build that has nothing to do.
+// The goals: the size of the image, and the time of a build without changes.
 const (
 	size = 30_000_000
 	wait = time.Second
@@ -97,7 +97,7 @@ func (b bench) operon(ctx context.Context) (time.Duration, image, error) {
 	return took, told, json.Unmarshal(output, &told)
 }
 
-// time runs a command in the project.
+// time runs a command in the project and measures its time.
 func (b bench) time(ctx context.Context, program string, arguments ...string) (time.Duration, []byte, error) {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = b.project

@@ -9,10 +9,10 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// The peer's binaries. etcd's main package is called server.
+// The names of the peer's binaries. The main package of etcd is named server.
 const kubeAPIServer, etcd = "kube-apiserver", "server"
 
-// build builds everything by go build with the same flags. The first time takes minutes: it is a whole Kubernetes.
+// build builds everything with go build and the same flags. The first build takes minutes because it is a complete Kubernetes.
 func build(ctx context.Context, home cluster.Home) error {
 	began := time.Now()
 	for _, b := range []struct{ module, target string }{

@@ -18,8 +18,8 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// deployments measures single-pod Deployments from their creation to Available, and when
-// the last object passed each stage on the way.
+// deployments measures the time of single-pod Deployments from their creation until they are Available, and when the last
+// object passed each stage.
 func deployments(ctx context.Context, b *bench) error {
 	pid, c, err := b.home.Up(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func deployments(ctx context.Context, b *bench) error {
 	return b.cluster(ctx, "down")
 }
 
-// stage is something that each Deployment passes.
+// stage is a stage that each Deployment passes.
 type stage struct {
 	name   string
 	list   client.ObjectList

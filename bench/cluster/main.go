@@ -1,13 +1,12 @@
-// Command cluster compares Operon's local Kubernetes with envtest, in one run and on one machine, and prints the
-// figures as a table.
+// Command cluster compares Operon's local Kubernetes with envtest, in one run and on one machine, and prints the results as a
+// table.
 //
 //	go run ./cluster                 everything, about six minutes
 //	go run ./cluster --only start    one part of it
 //
-// The peer is controller-runtime's envtest with kube-apiserver and etcd built from the
-// versions that Operon embeds (bench/peers). Rounds of the two alternate, so that whatever
-// else the machine does meets both; a figure is the median of its rounds, and what is
-// judged is a ratio.
+// The peer is controller-runtime's envtest with kube-apiserver and etcd, built from the versions that Operon embeds
+// (bench/peers). Rounds of the two alternate, so other load on the machine affects both. Each result is the median of its
+// rounds, and ratios are compared with goals.
 package main
 
 import (
@@ -39,7 +38,7 @@ var parts = []part{
 	{"up", up},
 }
 
-// bench is what the parts share.
+// bench is the state that the parts share.
 type bench struct {
 	home            cluster.Home
 	rounds, objects int

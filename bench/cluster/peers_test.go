@@ -7,8 +7,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// The comparison is of two ways to run the same Kubernetes: the peer's versions must be
-// those that Operon embeds.
+// The benchmark compares two ways to run the same Kubernetes: the versions of the peer must be the versions that Operon embeds.
 func TestPeersAreOfTheSameVersions(t *testing.T) {
 	t.Parallel()
 	ours, peers := versions(t, "../../cluster/go.mod"), versions(t, "../peers/go.mod")

@@ -13,10 +13,10 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// writers create objects side by side.
+// writers is the number of goroutines that create objects concurrently.
 const writers = 16
 
-// reset measures how long it takes to empty a cluster that has objects in it.
+// reset measures how long it takes to empty a cluster that contains objects.
 func reset(ctx context.Context, b *bench) error {
 	_, c, err := b.home.Up(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func reset(ctx context.Context, b *bench) error {
 	return b.cluster(ctx, "down")
 }
 
-// create creates count objects, named by their number.
+// create creates count objects, whose names are their numbers.
 func create(ctx context.Context, c client.Client, count int, object func(name string) client.Object) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)

@@ -23,12 +23,12 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// rest is how long both are left alone before their memory is read: what a start needed and
-// does not keep is returned to the system by then, or not.
+// rest is how long both are idle before their memory is measured: by then, memory that was needed only for the start has been
+// returned to the operating system, or will not be.
 const rest = 3 * time.Second
 
-// start measures from nothing to ready: envtest to a bare API server that answers, Operon
-// to an API server, controllers and a scheduler, with a node that pods can run on.
+// start measures the time from nothing to ready. For envtest, ready means that an API server responds. For Operon, it means
+// that the API server, the controllers and a scheduler work, with a node that can run pods.
 func start(ctx context.Context, b *bench) error {
 	var ours, theirs life
 	for round := range b.rounds {
@@ -52,7 +52,7 @@ func start(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// life is what was measured of one contender, a value for each round.
+// life contains the measurements of one contender, with one value for each round.
 type life struct {
 	start, pod, cpu, down []time.Duration
 	memory, peak          []int64
@@ -155,7 +155,7 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// deployment has a single pod.
+// deployment returns a Deployment with a single pod.
 func deployment(name string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
@@ -170,7 +170,7 @@ func deployment(name string) *appsv1.Deployment {
 	}
 }
 
-// children are the processes that this one started, from whichever of its threads.
+// children returns the processes that any thread of this process has started.
 func children() ([]int, error) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {

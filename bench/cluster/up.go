@@ -8,8 +8,7 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// up measures the whole loop: from nothing running to a sample that is Ready, with
-// everything built before.
+// up measures the complete loop: from nothing running until a sample is Ready, with everything built before.
 func up(ctx context.Context, b *bench) error {
 	root, err := report.Repository(ctx)
 	if err != nil {
@@ -22,7 +21,7 @@ func up(ctx context.Context, b *bench) error {
 		if _, err := b.home.Run(ctx, "operon", "up", memcached, "--once"); err != nil {
 			return err
 		}
-		if round > 0 { // the first fills the build cache
+		if round > 0 { // the first round fills the build cache
 			took = append(took, time.Since(began))
 		}
 		if err := b.cluster(ctx, "down"); err != nil {

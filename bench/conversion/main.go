@@ -1,12 +1,12 @@
-// Command conversion reads and writes objects in the storage version and in another one, alternating, and prints the
-// cost of their conversion.
+// Command conversion reads and writes objects in the storage version and in another version, alternating, and prints the cost
+// of their conversion.
 //
 //	go run ./conversion --requests 5000
 //
-// An operator beside the API server serves the conversion webhook, with its own CA. A kind has one
-// field that the versions call differently. Each version has an object of its own: where both write one, API
-// servers convert it for either of them, to tell who owns which field. The requests of a round are sent
-// one at a time, in a random order; 100 rounds before are not counted.
+// An operator on the same machine as the API server serves the conversion webhook, with its own CA. A kind has one field, whose
+// name differs between the versions. Each version has a separate object: if both versions write the same object, API servers
+// convert it for both, to determine who owns which field. The requests of a round are sent one at a time, in a random order.
+// 100 rounds at the beginning are not counted.
 package main
 
 import (
@@ -27,10 +27,10 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// warmUp is how many rounds are not counted.
+// warmUp is the number of rounds at the beginning that are not counted.
 const warmUp = 100
 
-// goal is what conversion may add to the slowest request in a hundred.
+// goal is the maximum time that conversion may add to the 99th percentile of requests.
 const goal = 5 * time.Millisecond
 
 func main() {
@@ -58,10 +58,10 @@ func run(ctx context.Context) (err error) {
 	return write(took)
 }
 
-// sort is a sort of requests.
+// sort is a kind of requests.
 type sort struct{ verb, version string }
 
-// measure sends rounds of one request of each sort.
+// measure sends rounds with one request of each kind.
 func (w *world) measure(ctx context.Context, rounds int) (map[sort][]time.Duration, error) {
 	took := map[sort][]time.Duration{}
 	sorts := []sort{{"get", stored}, {"get", other}, {"update", stored}, {"update", other}}
@@ -80,7 +80,7 @@ func (w *world) measure(ctx context.Context, rounds int) (map[sort][]time.Durati
 	return took, nil
 }
 
-// send sends a request and looks at its answer.
+// send sends a request and checks its response.
 func (w *world) send(ctx context.Context, one sort, round int) (time.Duration, error) {
 	object := parcel(one.version)
 	began := time.Now()

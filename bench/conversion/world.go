@@ -20,18 +20,18 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// parcels is the CRD of the versions.
+// parcels is the CRD with the versions.
 //
 //go:embed parcels.yaml
 var parcels []byte
 
 const (
 	group = "bench.operon.dev"
-	// stored is the version that is stored, other the one that is converted.
+	// stored is the stored version, other is the version that is converted.
 	stored, other = "v1", "v1beta1"
 )
 
-// Parcel is the stored version, and OldParcel the other.
+// Parcel is the stored version, OldParcel is the other one.
 type (
 	Parcel struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -59,17 +59,17 @@ func (p *Parcel) DeepCopyObject() runtime.Object { return box.Copied(p) }
 // DeepCopyObject implements runtime.Object.
 func (p *OldParcel) DeepCopyObject() runtime.Object { return box.Copied(p) }
 
-// Hub marks the version that others are converted to.
+// Hub marks the version to which others are converted.
 func (p *Parcel) Hub() {}
 
-// ConvertTo makes a Parcel of an OldParcel.
+// ConvertTo converts an OldParcel to a Parcel.
 func (p *OldParcel) ConvertTo(hub conversion.Hub) error {
 	to := hub.(*Parcel)
 	to.ObjectMeta, to.Status, to.Spec.Addressee = p.ObjectMeta, p.Status, p.Spec.To
 	return nil
 }
 
-// ConvertFrom makes an OldParcel of a Parcel.
+// ConvertFrom converts a Parcel to an OldParcel.
 func (p *OldParcel) ConvertFrom(hub conversion.Hub) error {
 	from := hub.(*Parcel)
 	p.ObjectMeta, p.Status, p.Spec.To = from.ObjectMeta, from.Status, from.Spec.Addressee
@@ -86,12 +86,12 @@ func addParcel(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// kept is an operator of parcels that makes nothing of them.
+// kept is an operator of parcels that composes nothing.
 type kept struct{}
 
 func (kept) Compose(context.Context, *Parcel, *operon.Composition) error { return nil }
 
-// world is a cluster with an operator that converts.
+// world is a cluster with an operator that serves conversions.
 type world struct {
 	client client.Client
 	stop   func()
@@ -115,7 +115,7 @@ func newWorld(ctx context.Context, c *cluster.Cluster) (*world, error) {
 	return w, nil
 }
 
-// converts makes the objects, and returns when they are served in both versions.
+// converts creates the objects, and returns when they are served in both versions.
 func (w *world) converts(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -132,7 +132,7 @@ func (w *world) converts(ctx context.Context) error {
 	}
 }
 
-// make makes the object of a version, and reads it in both.
+// make creates the object of a version, and reads it in both versions.
 func (w *world) make(ctx context.Context, version string) error {
 	one := parcel(version)
 	address(one, "addressee")

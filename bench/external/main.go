@@ -1,11 +1,11 @@
-// Command external measures the cost of managing external resources: with Operon, and by an operator on
-// controller-runtime alone that creates them and then writes down their ids.
+// Command external measures the cost of managing external resources: with Operon, and with an operator that uses only
+// controller-runtime, which creates them and then records their IDs.
 //
 //	go run ./external --objects 20 --resources 10
 //
-// Both run on one cluster, one at a time, against a system in memory that counts calls; requests to
-// the API server are counted where they leave the operator. First the objects converge and nothing is looked at
-// again; then the operator is started again and looks at each resource again and again.
+// Both run in one cluster, one at a time, with an in-memory system that counts calls. Requests to the API server are counted in
+// the client of the operator. First the objects converge without polling. Then the operator is restarted and polls each
+// resource repeatedly.
 package main
 
 import (
@@ -30,7 +30,7 @@ type settings struct {
 	poll, during       time.Duration
 }
 
-// operator runs until ctx ends, in one namespace, and looks at what is as it should be periodically.
+// operator runs until ctx ends, in one namespace, and periodically checks converged resources.
 type operator func(ctx context.Context, config *rest.Config, namespace string, r *rack, poll time.Duration) error
 
 // contenders are the two operators.

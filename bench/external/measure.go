@@ -21,21 +21,21 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// measurement is what was found of one operator.
+// measurement contains the measurements of one operator.
 type measurement struct {
-	// calls and creations are those until all objects are ready, sent the requests for it.
+	// calls and creations are the numbers until all objects are ready. sent are the requests for that.
 	calls, creations int64
 	sent             counts
-	// restarted are the requests of an operator that is started again, converged those of one that is converged
-	// while it looks at resources so many times, and cpu its processor time for that.
+	// restarted are the requests of a restarted operator. converged are the requests of a converged operator while it checks
+	// resources looks times, and cpu is its processor time for that.
 	restarted, converged counts
 	looks                int64
 	cpu                  time.Duration
-	// lost are the resources that nobody knows of in the end.
+	// lost is the number of resources that are not recorded anywhere in the end.
 	lost int64
 }
 
-// counts are requests to the API server.
+// counts are numbers of requests to the API server.
 type counts struct{ reads, writes, events int64 }
 
 func (c counts) minus(d counts) counts {
@@ -44,7 +44,7 @@ func (c counts) minus(d counts) counts {
 
 func (c counts) all() int64 { return c.reads + c.writes + c.events }
 
-// traffic counts what an operator sends, watches aside.
+// traffic counts the requests of an operator, except watches.
 type traffic struct {
 	mu  sync.Mutex
 	now counts
@@ -77,7 +77,7 @@ func (t *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// measure runs an operator twice, in a namespace of its own.
+// measure runs an operator twice, in a separate namespace.
 func measure(ctx context.Context, c *cluster.Cluster, name string, s settings) (*measurement, error) {
 	if err := prepare(ctx, c.Client, name, s); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func converged(ctx context.Context, c client.Client, namespace string, objects i
 	return nil
 }
 
-// settled returns when an operator that has begun to send has sent nothing for a while.
+// settled returns when an operator that has sent requests sends none for a while.
 func settled(ctx context.Context, sent *traffic) error {
 	for last := (counts{}); ; {
 		if err := sleep(ctx, timing.quiet); err != nil {
@@ -177,11 +177,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// processorTime is that of this process, which is the operator and little else.
+// processorTime returns the processor time of this process, which is mainly the operator.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		panic(err) // of this process it cannot fail
+		panic(err) // this cannot fail for the current process
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

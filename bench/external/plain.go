@@ -22,8 +22,8 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// plain creates cells and then writes their ids into the status, all of an object by one write: the least that
-// works while nothing goes wrong. Killed between the two, it makes them again.
+// plain creates cells and then writes their IDs to the status, with one write for all cells of an object: the minimum that
+// works without failures. If it is killed between the two, it creates the cells again.
 type plain struct {
 	client.Client
 	rack *rack
@@ -40,7 +40,7 @@ func runPlain(ctx context.Context, config *rest.Config, namespace string, r *rac
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
-		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // it is started twice in this process
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)}, // this process starts it twice
 	})
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (p *plain) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	return ctrl.Result{RequeueAfter: p.poll}, nil
 }
 
-// create makes the cells that are not recorded or gone, and reports whether there is anything to write down.
+// create creates the cells that are not recorded or were deleted, and reports whether there is anything to record.
 func (p *plain) create(b *box.Box) (changed bool) {
 	ids := map[string]string{}
 	for _, record := range b.Status.Seen {

@@ -13,13 +13,13 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// provisioned is the operator written with Operon.
+// provisioned is the operator that uses Operon.
 type provisioned struct {
 	rack *rack
 	poll time.Duration
 }
 
-// Provision declares the cells.
+// ComposeExternal declares the cells.
 func (p provisioned) ComposeExternal(_ context.Context, b *box.Box, out *operon.ExternalComposition) error {
 	cells := operon.ExternalKind(out, "cell", provider{p.rack}, external.Poll(p.poll), external.Rate(1_000_000, time.Nanosecond))
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Data)) {
@@ -28,10 +28,10 @@ func (p provisioned) ComposeExternal(_ context.Context, b *box.Box, out *operon.
 	return nil
 }
 
-// Compose implements operon.Composer: there are no children.
+// Compose implements operon.Composer: there are no child objects.
 func (provisioned) Compose(context.Context, *box.Box, *operon.Composition) error { return nil }
 
-// provider reaches the rack.
+// provider accesses the rack.
 type provider struct{ *rack }
 
 func (p provider) Observe(_ context.Context, id, size string) (external.Observation[string], error) {

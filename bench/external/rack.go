@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// cell is something that is kept outside: it has a size, and may have a key.
+// cell is an external resource with a size, and possibly a key.
 type cell struct{ size, key string }
 
-// rack is an external system in memory. It answers at once.
+// rack is an in-memory external system that responds at once.
 type rack struct {
 	mu    sync.Mutex
 	cells map[string]cell
@@ -30,7 +30,7 @@ func (r *rack) count(call string) int64 {
 	return r.calls[call]
 }
 
-// held is how many cells there are.
+// held returns the number of cells.
 func (r *rack) held() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,5 +65,5 @@ func (r *rack) remove(id string) {
 	delete(r.cells, id)
 }
 
-// errNoUpdates: the sizes of this benchmark do not change.
+// errNoUpdates is returned for updates, because the sizes in this benchmark do not change.
 var errNoUpdates = errors.New("a cell cannot be changed")

@@ -1,11 +1,10 @@
-// Command generate generates everything for a project of eight kinds, with `operon generate` and with controller-gen
-// as kubebuilder's Makefile runs it, alternating, and compares the times.
+// Command generate generates everything for a project with eight kinds, with `operon generate` and with controller-gen as in
+// kubebuilder's Makefile, alternating, and compares the times.
 //
 //	go run ./generate --rounds 7
 //
-// The project is one of kubebuilder's layout, so that both do the same: that they write the same files is
-// checked before anything is measured. Both are binaries that are built beforehand. What Operon remembers
-// between runs is removed for a cold one.
+// The project has kubebuilder's layout, so both do the same: before the measurements, it is checked that they write the same
+// files. Both are binaries that are built in advance. For a cold run, the cache of Operon is removed.
 package main
 
 import (
@@ -43,13 +42,13 @@ func run(ctx context.Context) error {
 	return b.write()
 }
 
-// bench is a project, the two programs, and what was measured.
+// bench contains a project, the two programs, and the measurements.
 type bench struct {
 	folder string
 	took   map[string][]took
 }
 
-// took is what one way of generating took.
+// took is the time of one run.
 type took struct{ wall, cpu time.Duration }
 
 func (b *bench) file(elements ...string) string {
@@ -76,7 +75,7 @@ func (b *bench) prepare(ctx context.Context) error {
 	return b.same(ctx)
 }
 
-// same fails unless both write the same files.
+// same returns an error unless both write the same files.
 func (b *bench) same(ctx context.Context) error {
 	if err := b.operon(ctx, "warm-up", "--check", "--again"); err != nil {
 		return fmt.Errorf("Operon would write other files than controller-gen: %w", err)
@@ -89,7 +88,7 @@ func (b *bench) round(ctx context.Context, round int) error {
 		func() error { return b.peer(ctx, "peer") },
 		func() error { return os.RemoveAll(b.file("home")) },
 		func() error { return b.operon(ctx, "cold") },
-		// What was written a moment ago is read again by the next run, as its time tells too little.
+		// The next run would read recently written files again, because their modification time is not sufficient.
 		func() error { return age(b.file("project")) },
 		func() error { return b.operon(ctx, "warm") },
 		func() error { return b.operon(ctx, "unchanged") },
@@ -106,7 +105,7 @@ func (b *bench) round(ctx context.Context, round int) error {
 	return nil
 }
 
-// peer runs controller-gen as kubebuilder's Makefile does: for manifests, and for code.
+// peer runs controller-gen as in kubebuilder's Makefile: for manifests, and for code.
 func (b *bench) peer(ctx context.Context, name string) error {
 	var both took
 	for _, arguments := range [][]string{manifests, methods} {
@@ -127,7 +126,7 @@ func (b *bench) operon(ctx context.Context, name string, flags ...string) error 
 	return err
 }
 
-// time runs a program in the project. The time of its processor has that of the processes that it started.
+// time runs a program in the project. The processor time includes the processes that it started.
 func (b *bench) time(ctx context.Context, program string, arguments ...string) (took, error) {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = b.file("project")

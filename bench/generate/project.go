@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// What kubebuilder's Makefile has controller-gen do.
+// The arguments of controller-gen in kubebuilder's Makefile.
 var (
 	manifests = []string{"rbac:roleName=manager-role", "crd", "webhook", "paths=./...", "output:crd:artifacts:config=config/crd/bases"}
 	methods   = []string{"object:headerFile=hack/boilerplate.go.txt", "paths=./..."}
 )
 
-// The project's files. Types and controller are those of a Kind, the former with fields of most sorts.
+// The files of the project. The types and the controller are templates for a kind. The types have fields of most Go types.
 var (
 	//go:embed project/groupversion.go.txt
 	groupVersion string
@@ -31,7 +31,7 @@ var (
 
 var kinds = []string{"Cache", "Database", "Gateway", "Mailbox", "Pipeline", "Queue", "Search", "Website"}
 
-// writeProject writes a project of eight kinds, with what a checkout at root depends on.
+// writeProject writes a project with eight kinds, and the dependencies for the checkout at root.
 func writeProject(root, dir string) error {
 	module, err := os.ReadFile(filepath.Join(root, "examples/memcached/go.mod"))
 	if err != nil {
@@ -79,7 +79,7 @@ func makefile() string {
 	return "manifests:\n\tcontroller-gen " + strings.Join(manifests, " ") + "\n\ngenerate:\n\tcontroller-gen " + strings.Join(methods, " ") + "\n"
 }
 
-// editType gives a type of the project another field.
+// editType adds a field to a type of the project.
 func editType(dir string, round int) error {
 	file := filepath.Join(dir, "api/v1", strings.ToLower(kinds[round%len(kinds)])+"_types.go")
 	source, err := os.ReadFile(file)
@@ -90,7 +90,7 @@ func editType(dir string, round int) error {
 	return os.WriteFile(file, []byte(strings.Replace(string(source), "\t// Image runs", field, 1)), 0o644)
 }
 
-// age makes the project's files as old as those that an author has not touched for an hour.
+// age sets the modification times of the project's files to one hour ago.
 func age(dir string) error {
 	old := time.Now().Add(-time.Hour)
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

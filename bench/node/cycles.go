@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// podsOfACycle is how many pods each cluster runs before it goes.
+// podsOfACycle is the number of pods that each cluster runs before it is stopped.
 const podsOfACycle = 5
 
-// seen is what there is of each of traces.
+// seen contains what exists of each of traces.
 type seen map[string][]string
 
 func (b *bench) look() (seen, error) {
@@ -30,8 +30,8 @@ func (b *bench) look() (seen, error) {
 	return now, nil
 }
 
-// cycles has a cluster come, run pods and go again and again, and every second time be killed. It fails where the
-// machine is not after each of them as it was before all.
+// cycles repeatedly starts a cluster, runs pods and stops it. Every second cluster is killed. It returns an error if the state
+// of the machine after a cycle differs from the state before the first one.
 func (b *bench) cycles(ctx context.Context, count int) error {
 	before, err := b.look()
 	if err != nil {
@@ -62,7 +62,7 @@ func (b *bench) cycles(ctx context.Context, count int) error {
 	return nil
 }
 
-// cycle is the life of one cluster. It returns what was there while its pods ran.
+// cycle starts and stops one cluster. It returns what existed while its pods ran.
 func (b *bench) cycle(ctx context.Context, kill bool) (during seen, err error) {
 	pid, c, err := b.home.Up(ctx, "--cluster", cycled, "--node", "container")
 	if err != nil {
@@ -92,8 +92,8 @@ func (b *bench) cycle(ctx context.Context, kill bool) (during seen, err error) {
 	return during, b.cluster(ctx, "down", "--cluster", cycled)
 }
 
-// changes lists what is there and was not, and what was there and is not. Control groups come and go with the programs of
-// others too: those that have gone, and those that somebody's processes are in, are theirs.
+// changes lists what was added and what was removed. Programs of other users also create and remove control groups: removed
+// control groups, and new ones that contain processes, are attributed to them.
 func changes(before, after seen) (found []string) {
 	for _, trace := range traces {
 		was, is := before[trace.name], after[trace.name]
@@ -111,7 +111,7 @@ func changes(before, after seen) (found []string) {
 	return found
 }
 
-// populated reports whether a control group has processes. Those of a node are looked for by themselves.
+// populated reports whether a control group contains processes. The processes of a node are searched separately.
 func populated(group string) bool {
 	processes, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
 	return err == nil && len(processes) > 0

@@ -1,10 +1,10 @@
-// Command node compares a container node with a simulated one, in one run and on one machine, and prints the figures
-// as a table.
+// Command node compares a container node with a simulated one, in one run and on one machine, and prints the results as a
+// table.
 //
 //	go run ./node                 about a minute, as root, where docs/containers.md says it works
-//	go run ./node --cycles 20     clusters come and go instead, and it is compared what they leave on the machine
+//	go run ./node --cycles 20     start and stop clusters instead, and compare what they leave on the machine
 //
-// Rounds of the two alternate; a figure is the median of its rounds.
+// Rounds of the two alternate. Each result is the median of its rounds.
 package main
 
 import (
@@ -26,19 +26,19 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// many is how many pods start at the same time.
+// many is the number of pods that start at the same time.
 const many = 50
 
-// rest is how long a node is left alone before its memory is read.
+// rest is how long a node is idle before its memory is measured.
 const rest = 6 * time.Second
 
-// bench is what the measurements share.
+// bench is the state that the measurements share.
 type bench struct {
 	home  cluster.Home
 	image string
 }
 
-// figures has a value for each round.
+// figures contains one value for each round.
 type figures struct {
 	ready, simulated, first, all []time.Duration
 	memory                       []int64
@@ -91,12 +91,12 @@ func below(name string, values []int64, goal int64) report.Figure {
 	return figure
 }
 
-// build builds the cluster's binary and the image that pods run.
+// build builds the binary of the cluster and the image of the pods.
 func (b *bench) build(ctx context.Context) error {
 	if err := report.Build(ctx, "cluster", "./cmd/operon-cluster", b.home.Path("operon-cluster")); err != nil {
 		return err
 	}
-	if err := os.Setenv("CGO_ENABLED", "0"); err != nil { // what runs in the image links nothing
+	if err := os.Setenv("CGO_ENABLED", "0"); err != nil { // the program in the image must be statically linked
 		return err
 	}
 	program := b.home.Path("app")
@@ -163,8 +163,8 @@ func (b *bench) pods(ctx context.Context, c client.WithWatch, f *figures) error 
 	return nil
 }
 
-// memoryOf adds up what a cluster's children and theirs hold, each with its share of the
-// pages that several of them hold.
+// memoryOf returns the sum of the memory of a cluster's child processes and their descendants. Pages that several of them share
+// are counted proportionally.
 func memoryOf(parent int) (int64, error) {
 	below, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	if err != nil {
@@ -195,7 +195,7 @@ func memoryOf(parent int) (int64, error) {
 	return sum, nil
 }
 
-// proportional is the proportional set size of a process, in bytes.
+// proportional returns the proportional set size of a process, in bytes.
 func proportional(pid int) (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// image is the name of what pods run.
+// image is the name of the image of pods.
 const image = "bench:1"
 
 // runPods creates pods and returns when all of them are Running.
@@ -48,7 +48,7 @@ func runPods(ctx context.Context, c client.WithWatch, name string, count int) er
 	return errors.Join(errors.New("the watch of pods ended before all were running"), ctx.Err())
 }
 
-// writeImage writes an image of one program, as docker save does.
+// writeImage writes an image of one program in the format of `docker save`.
 func writeImage(path, program string) error {
 	data, err := os.ReadFile(program)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// cycled is the cluster that comes and goes, by whose name its control groups are told from those of others.
+// cycled is the name of the cluster that is started and stopped. It distinguishes its control groups from others.
 const cycled = "cycles"
 
-// groupsName is how control groups are called among traces.
+// groupsName is the name of control groups in traces.
 const groupsName = "control groups"
 
-// traces are what a node could leave on a machine. Processes and sockets are those that tell of the bench's home,
-// everything else is the machine's, whole.
+// traces are what a node could leave on a machine. Processes and sockets are limited to the ones that contain the benchmark's
+// home, everything else covers the complete machine.
 var traces = []struct {
 	name string
 	list func(home string) ([]string, error)
@@ -33,7 +33,7 @@ var traces = []struct {
 	{"files of the cluster", func(home string) ([]string, error) { return filepath.Glob(filepath.Join(home, "clusters", "*")) }},
 }
 
-// processes lists those that were started from home, or with it for their own.
+// processes lists the processes whose command line or environment contains home.
 func processes(home string) (found []string, err error) {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -52,7 +52,7 @@ func processes(home string) (found []string, err error) {
 	return found, nil
 }
 
-// lines are those of a file that have a text.
+// lines returns the lines of a file that contain a text.
 func lines(file, text string) (found []string, err error) {
 	data, err := os.ReadFile(file)
 	for line := range strings.Lines(string(data)) {
@@ -63,7 +63,7 @@ func lines(file, text string) (found []string, err error) {
 	return found, err
 }
 
-// rules are those of nftables, without what they counted.
+// rules returns the rules of nftables without their counters.
 func rules(string) (found []string, err error) {
 	all, err := exec.Command("nft", "--stateless", "list", "ruleset").Output()
 	for line := range strings.Lines(string(all)) {
@@ -72,12 +72,12 @@ func rules(string) (found []string, err error) {
 	return found, err
 }
 
-// controlGroups lists the control groups, but those of other clusters.
+// controlGroups lists the control groups except the ones of other clusters.
 func controlGroups(string) (found []string, err error) {
-	shared := map[string]bool{} // groups of nodes in which those of other clusters are
+	shared := map[string]bool{} // groups of nodes that contain the ones of other clusters
 	err = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
-			return nil // it has gone in the meantime, and was another client's
+			return nil // it was removed in the meantime, so it belonged to another program
 		}
 		if err != nil || !entry.IsDir() {
 			return err
@@ -98,7 +98,7 @@ func controlGroups(string) (found []string, err error) {
 	return kept, err
 }
 
-// kernelSettings are those that a kubelet or kube-proxy would change, for the whole machine.
+// kernelSettings returns the settings that a kubelet or kube-proxy would change for the complete machine.
 func kernelSettings(string) (found []string, err error) {
 	for _, name := range []string{
 		"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
@@ -106,7 +106,7 @@ func kernelSettings(string) (found []string, err error) {
 	} {
 		value, err := os.ReadFile(filepath.Join("/proc/sys", name))
 		if os.IsNotExist(err) {
-			continue // this kernel has none
+			continue // this kernel does not have the setting
 		}
 		if err != nil {
 			return nil, err
@@ -116,8 +116,8 @@ func kernelSettings(string) (found []string, err error) {
 	return found, nil
 }
 
-// nodeFolders lists what is in the directories where containerd, the kubelet and network plugins keep things on a machine
-// that is a node.
+// nodeFolders lists the contents of the directories in which containerd, the kubelet and network plugins store files on a
+// machine that is a node.
 func nodeFolders(string) (found []string, err error) {
 	for _, folder := range []string{"/run/containerd", "/run/netns", "/run/runc", "/var/lib/cni", "/var/lib/kubelet", "/var/lib/containerd", "/var/log/pods", "/var/log/containers", "/etc/cni", "/opt/cni"} {
 		for _, pattern := range []string{folder, folder + "/*"} {

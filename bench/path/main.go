@@ -1,11 +1,11 @@
-// Command path reports which code a change of a spec runs through, from the watch event to the status: the packages
-// and files of Operon in which code ran, as the coverage of a real operator on a real cluster shows it.
+// Command path reports which code runs after a change of a spec, from the watch event to the status: the packages and files of
+// Operon in which code ran, according to the coverage of a real operator in a real cluster.
 //
 //	go run ./path
 //
-// It builds itself with coverage and runs that as the operator. A Box with one ConfigMap is at rest; then the counters are
-// cleared, the Box's spec changes, and they are read when its status tells of the new generation and the operator is at
-// rest again.
+// It builds itself with coverage and runs the result as the operator. When a Box with one ConfigMap has converged and the
+// operator is idle, the counters are cleared and the Box's spec is changed. The counters are read when the status has the new
+// generation and the operator is idle again.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 
 const module = "github.com/operon-framework/operon"
 
-// operatorEnv holds the directory for the counters in the process that is the operator.
+// operatorEnv contains the directory for the counters in the process that is the operator.
 const operatorEnv = "BENCH_PATH_COUNTERS"
 
 func main() {
@@ -51,7 +51,7 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a directory of the system's own for such
+	defer func() { _ = os.RemoveAll(dir) }() // it is in the system's directory for temporary files
 	binary, counters, profile := filepath.Join(dir, "operator"), filepath.Join(dir, "counters"), filepath.Join(dir, "profile")
 	if err := os.Mkdir(counters, 0o700); err != nil {
 		return err
@@ -75,7 +75,7 @@ func run(ctx context.Context) (err error) {
 	return write(files)
 }
 
-// ran returns the files of Operon in which code ran, by their package.
+// ran returns the files of Operon in which code ran, by package.
 func ran(profile string) (map[string][]string, error) {
 	file, err := os.Open(profile)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// rest is how long the operator has to be at rest.
+// rest is how long the operator must be idle.
 const rest = 3 * time.Second
 
 // copies composes a ConfigMap with the data of the Box, and observes it.
@@ -39,7 +39,7 @@ func (copies) Observe(ctx context.Context, b *box.Box, seen *operon.Observed) er
 	return nil
 }
 
-// operate runs the operator, changes a Box, and writes the counters of what ran in the meantime.
+// operate runs the operator, changes a Box, and writes the counters of the code that ran in the meantime.
 func operate(ctx context.Context, counters string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
@@ -63,7 +63,7 @@ func operate(ctx context.Context, counters string) error {
 	return errors.Join(err, <-ended)
 }
 
-// change creates a Box, and measures what a change of its spec runs through.
+// change creates a Box, and measures which code runs after a change of its spec.
 func change(ctx context.Context, c client.Client, counters string) error {
 	b := &box.Box{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "path"}, Spec: box.BoxSpec{Data: map[string]string{"a": "1"}}}
 	if err := c.Create(ctx, b); err != nil {
@@ -85,7 +85,7 @@ func change(ctx context.Context, c client.Client, counters string) error {
 	return errors.Join(coverage.WriteMetaDir(counters), coverage.WriteCountersDir(counters))
 }
 
-// seen waits until the status shows a value, and has done so for a while.
+// seen waits until the status contains a value, and then gives the operator the time of rest to become idle.
 func seen(ctx context.Context, c client.Client, b *box.Box, value string) error {
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKeyFromObject(b), b)

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// operatorAgent ends the user agent of the operators' requests, and no other's.
+// operatorAgent is the suffix of the user agent of the operators' requests, and of no other requests.
 const operatorAgent = "bench-operator"
 
-// auditPolicy logs what people with a certificate do: the operators and this program.
+// auditPolicy logs the requests of users with a certificate: the operators and this program.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -33,14 +33,14 @@ type request struct {
 	ObjectRef                struct{ Resource, Subresource string }
 }
 
-// kind is what a request is counted as.
+// kind is the category in which a request is counted.
 type kind string
 
 const (
 	read  kind = "read"
 	write kind = "write"
 	event kind = "event"
-	// aside are requests that an idle operator may make: watches, and leases.
+	// aside are requests that an idle operator may send: watches, and requests for leases.
 	aside kind = "aside"
 )
 
@@ -56,14 +56,14 @@ func (r request) kind() kind {
 	return write
 }
 
-// audit reads an audit log as it grows.
+// audit reads a growing audit log.
 type audit struct{ path string }
 
-// count counts the operator's requests from a time on, by kind.
+// count counts the operator's requests since a time, by kind.
 func (a audit) count(since time.Time) (map[kind]int64, error) {
 	file, err := os.Open(a.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[kind]int64{}, nil // nothing was logged yet
+		return map[kind]int64{}, nil // no request was logged yet
 	}
 	if err != nil {
 		return nil, err

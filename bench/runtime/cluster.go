@@ -14,10 +14,10 @@ import (
 	"github.com/operon-framework/operon/bench/internal/cluster"
 )
 
-// writers create objects side by side.
+// writers is the number of goroutines that create objects concurrently.
 const writers = 16
 
-// sites is a fresh cluster with the objects in it.
+// sites is a new cluster that contains the objects.
 type sites struct {
 	*cluster.Cluster
 	audit audit
@@ -54,7 +54,7 @@ func (c *sites) fill(ctx context.Context, s settings) error {
 
 func siteName(i int) string { return "site-" + strconv.Itoa(i) }
 
-// start runs an operator in a process of its own.
+// start runs an operator in a separate process.
 func (c *sites) start(ctx context.Context, name string, s settings) (*operator, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -69,8 +69,8 @@ func (c *sites) start(ctx context.Context, name string, s settings) (*operator, 
 	return &operator{process: process}, process.Start()
 }
 
-// settle returns when the operator has made no request for a while. One that has just
-// started gets its first requests out well before that.
+// settle returns when the operator has sent no request for a while. An operator that has just started sends its first requests
+// much earlier.
 func (c *sites) settle(ctx context.Context) error {
 	for {
 		n, err := c.requestsDuring(ctx, quiet)
@@ -80,7 +80,7 @@ func (c *sites) settle(ctx context.Context) error {
 	}
 }
 
-// requestsDuring counts what the operator asks for in a time, watches and leases aside.
+// requestsDuring counts the operator's requests during a time, except watches and requests for leases.
 func (c *sites) requestsDuring(ctx context.Context, d time.Duration) (int64, error) {
 	began := time.Now()
 	select {

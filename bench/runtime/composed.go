@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/condition"
 )
 
-// composed is the same operator written with Operon.
+// composed is the same operator with Operon.
 type composed struct{}
 
 // Compose implements operon.Composer.

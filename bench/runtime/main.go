@@ -1,13 +1,12 @@
-// Command runtime compares an operator written with Operon with the same operator written on controller-runtime
-// alone, in the style of kubebuilder's tutorial.
+// Command runtime compares an operator that uses Operon with the same operator that uses only controller-runtime, in the style
+// of kubebuilder's tutorial.
 //
 //	go run ./runtime --objects 1000
 //
-// Each runs as a process of its own, on a cluster of its own that is started for it, so that
-// memory and processor time are those of the operator and nothing is left of the other one.
-// Requests are counted in the API server's audit log. An object makes a ConfigMap, a Service
-// and a Deployment; the Deployment has no replicas unless asked, as pods would cost the
-// cluster much and the operator nothing.
+// Each runs as a separate process, in a separate cluster that is started for it, so memory and processor time are those of the
+// operator, and nothing remains of the other one. Requests are counted in the API server's audit log. An object creates a
+// ConfigMap, a Service and a Deployment. The Deployment has no replicas unless a flag sets them, because pods would be
+// expensive for the cluster but not for the operator.
 package main
 
 import (
@@ -67,7 +66,7 @@ func run(ctx context.Context) error {
 	return compare(ctx, s)
 }
 
-// operate is the process of one operator.
+// operate runs the process of one operator.
 func operate(ctx context.Context, name, kubeconfig string, s settings) error {
 	contender, ok := contenders[name]
 	if !ok {
@@ -77,8 +76,8 @@ func operate(ctx context.Context, name, kubeconfig string, s settings) error {
 	if err != nil {
 		return err
 	}
-	config.QPS = -1 // as controller-runtime's GetConfig has it
-	// Profiles are taken when the operator is told to stop, before it lets go of anything.
+	config.QPS = -1 // like GetConfig of controller-runtime
+	// Profiles are written when the operator is told to stop, before it releases anything.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	finish, err := profile(s)

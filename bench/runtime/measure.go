@@ -21,7 +21,7 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// measurement is what was found of one operator.
+// measurement contains the measurements of one operator.
 type measurement struct {
 	converged             time.Duration
 	used                  report.Process
@@ -30,7 +30,7 @@ type measurement struct {
 	drifts                []time.Duration
 }
 
-// quiet is how long an operator must have made no request to count as settled.
+// quiet is how long an operator must send no request to count as settled.
 const quiet = 3 * time.Second
 
 func measure(ctx context.Context, name string, s settings) (m *measurement, err error) {
@@ -94,7 +94,7 @@ func (m *measurement) converge(ctx context.Context, c *sites, name string, s set
 	return o, err
 }
 
-// awaitAll returns when the condition is true of count objects.
+// awaitAll returns when the condition is true for count objects.
 func awaitAll(watch apiwatch.Interface, condition string, count int) error {
 	ready := map[types.UID]bool{}
 	for event := range watch.ResultChan() {
@@ -112,10 +112,10 @@ func awaitAll(watch apiwatch.Interface, condition string, count int) error {
 	return fmt.Errorf("the watch ended when %d of %d objects were ready", len(ready), count)
 }
 
-// driftAll changes ConfigMaps, one at a time, and times how long each stays changed.
+// driftAll changes ConfigMaps, one at a time, and measures how long each stays changed.
 func driftAll(ctx context.Context, c client.WithWatch, s settings) ([]time.Duration, error) {
-	// The watch begins now: without a version it would first show all there are, which the first of the
-	// changes would wait for.
+	// The watch begins now: without a resource version, it would first return all existing objects, and the first change would wait
+	// for that.
 	var now corev1.ConfigMapList
 	if err := c.List(ctx, &now, client.InNamespace(metav1.NamespaceDefault), client.Limit(1)); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func drift(ctx context.Context, c client.Client, watch apiwatch.Interface, name 
 	return 0, fmt.Errorf("the watch ended before ConfigMap %s was as before", name)
 }
 
-// p99 is the value that 99 in a hundred do not exceed (nearest rank).
+// p99 returns the 99th percentile (nearest rank).
 func p99(values []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[(len(sorted)*99+99)/100-1]
@@ -179,7 +179,7 @@ func (o *operator) stop() error {
 	return o.process.Wait()
 }
 
-// ignoreExit: an operator that is told to stop may say so by its exit code.
+// ignoreExit ignores exit codes: an operator that is told to stop may end with any exit code.
 func ignoreExit(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -17,14 +17,13 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// plainAvailable is the condition of the tutorial's operator.
+// plainAvailable is the condition of the operator in the tutorial.
 const plainAvailable = "Available"
 
-// plain is the operator as kubebuilder's tutorial teaches to write it: a condition Unknown
-// first, each child read and created where it is missing, the fields that matter compared
-// and updated, the status written by Update. Where the tutorial calls the object Available
-// as soon as the Deployment was created, this one looks at its status, as Operon does, so
-// that both are ready for the same reason.
+// plain is the operator in the style of kubebuilder's tutorial: it first sets the condition to Unknown, reads each child object
+// and creates missing ones, compares and updates the relevant fields, and writes the status with Update. The tutorial sets
+// Available as soon as the Deployment was created. This operator checks the status of the Deployment, like Operon, so both are
+// ready for the same reason.
 type plain struct {
 	client.Client
 	scheme *runtime.Scheme
@@ -81,7 +80,7 @@ func (r *plain) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	return ctrl.Result{}, r.report(ctx, site, metav1.ConditionTrue, "Reconciled", "Deployment is rolled out")
 }
 
-// report writes the condition, unless it already exists.
+// report writes the condition, unless the status already contains it.
 func (r *plain) report(ctx context.Context, site *Site, status metav1.ConditionStatus, reason, message string) error {
 	condition := metav1.Condition{Type: plainAvailable, Status: status, Reason: reason, Message: message, ObservedGeneration: site.Generation}
 	if !meta.SetStatusCondition(&site.Status.Conditions, condition) && site.Status.ObservedGeneration == site.Generation {

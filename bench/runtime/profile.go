@@ -7,7 +7,7 @@ import (
 	"runtime/pprof"
 )
 
-// profile starts what is asked for and returns what ends it.
+// profile starts the requested profiles and returns a function that ends them.
 func profile(s settings) (finish func() error, err error) {
 	stop := func() error { return nil }
 	if s.cpuProfile != "" {

@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// siteCRD defines the kind that both operators manage.
+// siteCRD is the CRD of the kind that both operators manage.
 //
 //go:embed site.yaml
 var siteCRD []byte
 
 var siteVersion = schema.GroupVersion{Group: "bench.operon.dev", Version: "v1"}
 
-// Site is a web site: a Deployment that serves it, a Service before it, a ConfigMap with
-// its page.
+// Site is a web site: a Deployment that serves it, a Service for the Deployment, and a ConfigMap with its page.
 type Site struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -27,13 +26,13 @@ type Site struct {
 	Status SiteStatus `json:"status,omitempty"`
 }
 
-// SiteSpec is what a user asks for.
+// SiteSpec is the desired state of a Site.
 type SiteSpec struct {
 	Replicas int32  `json:"replicas"`
 	Page     string `json:"page"`
 }
 
-// SiteStatus is the result of it.
+// SiteStatus is the observed state of a Site.
 type SiteStatus struct {
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`

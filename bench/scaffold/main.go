@@ -1,10 +1,10 @@
-// Command scaffold creates operators from scratch, like a new user would, and measures how long that takes: a project
-// with a kind, and that project running on a cluster of its own until its sample is Ready.
+// Command scaffold creates operators from scratch, like a new user would, and measures how long that takes: a project with a
+// kind, and that project running in a separate cluster until its sample is Ready.
 //
 //	go run ./scaffold --rounds 5
 //
-// The peer is the compiler: `go build` of the same project in another directory. What both import was compiled
-// before, and Operon's two programs are built, as on a machine where somebody has made an operator already.
+// The peer is the compiler: `go build` of the same project in another directory. The dependencies of both were compiled before,
+// and Operon's two programs are built, as on a machine on which an operator has already been created.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 
 func main() { report.Main(run) }
 
-// bench is where everything happens, and what it took.
+// bench contains the working directory and the measured times.
 type bench struct {
 	folder string
 	took   map[string][]time.Duration
@@ -41,7 +41,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	for round := range *rounds + 1 {
-		if round == 1 { // the round before filled the compiler's cache
+		if round == 1 { // the previous round filled the compiler's cache
 			clear(b.took)
 		}
 		if err := b.round(ctx, round); err != nil {
@@ -52,7 +52,7 @@ func run(ctx context.Context) (err error) {
 	return b.write()
 }
 
-// build builds Operon, and its cluster unless that is given.
+// build builds Operon, and its cluster command unless a binary is given.
 func (b *bench) build(ctx context.Context) error {
 	if err := report.Build(ctx, ".", "./cmd/operon", b.file("operon")); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (b *bench) build(ctx context.Context) error {
 	return os.Setenv("OPERON_CLUSTER_BINARY", b.file("operon-cluster"))
 }
 
-// clear takes down what an interrupted round left running.
+// clear stops the clusters that an interrupted round left running.
 func (b *bench) clear() error {
 	_, err := b.command(context.Background(), b.folder, b.file("operon"), "cluster", "down", "--all")
 	return errors.Join(err, os.RemoveAll(b.folder))
@@ -102,7 +102,7 @@ func (b *bench) round(ctx context.Context, round int) error {
 	return errors.Join(os.RemoveAll(mine), os.RemoveAll(peers))
 }
 
-// create makes a project with a kind.
+// create creates a project with a kind.
 func (b *bench) create(ctx context.Context, dir string) error {
 	made, err := b.command(ctx, b.folder, b.file("operon"), "init", dir)
 	if err != nil {

@@ -17,11 +17,10 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// objectsOfHandover are enough that each slot has some.
+// objectsOfHandover is the number of objects, which is large enough that each slot has some.
 const objectsOfHandover = 300
 
-// measureHandover measures from the end of a replica until a change of one of its objects was seen to by
-// another one.
+// measureHandover measures the time from the end of a replica until another replica has handled a change of one of its objects.
 func measureHandover(ctx context.Context, s settings) (_ []report.Figure, err error) {
 	c, err := startBoxes(ctx, "")
 	if err != nil {
@@ -39,7 +38,7 @@ func measureHandover(ctx context.Context, s settings) (_ []report.Figure, err er
 	defer func() {
 		for _, process := range staying {
 			_ = process.Process.Signal(syscall.SIGTERM)
-			_ = process.Wait() // nothing is measured any more
+			_ = process.Wait() // nothing more is measured
 		}
 	}()
 	if err := errors.Join(c.fill(ctx, objectsOfHandover), c.allReady(ctx, objectsOfHandover)); err != nil {
@@ -73,7 +72,7 @@ func longest(all []time.Duration) time.Duration {
 	return most
 }
 
-// handover adds a replica, ends it, and measures how long an object of it waits.
+// handover starts a replica, ends it, and measures how long one of its objects waits.
 func (c *boxes) handover(ctx context.Context, s settings, end syscall.Signal) (time.Duration, error) {
 	before, err := c.spread(ctx, 2)
 	if err != nil {
@@ -108,11 +107,11 @@ func (c *boxes) handover(ctx context.Context, s settings, end syscall.Signal) (t
 		return 0, err
 	}
 	took := time.Since(began)
-	_ = process.Wait() // it ended as it was told to
+	_ = process.Wait() // it ended because of the signal
 	return took, nil
 }
 
-// newcomer holds slots after and did not before.
+// newcomer returns the holder that has slots in after but not in before.
 func newcomer(before, after shardtable.Table) string {
 	for holder := range maps.Keys(holdersOf(after)) {
 		if !holdersOf(before)[holder] {
@@ -122,7 +121,7 @@ func newcomer(before, after shardtable.Table) string {
 	return ""
 }
 
-// objectOf is some object of a replica's.
+// objectOf returns an object of a replica.
 func (c *boxes) objectOf(ctx context.Context, holder string, t shardtable.Table) (string, error) {
 	var list box.BoxList
 	if err := c.Client.List(ctx, &list, client.InNamespace(metav1.NamespaceDefault)); err != nil {

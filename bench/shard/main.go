@@ -1,13 +1,13 @@
-// Command shard measures replicas that share objects: how much each of three costs against one alone, how fast
-// objects change hands, and, from the API server's audit log, that no object is written by two owners and none
-// starves while replicas are killed, stopped, frozen and added at random.
+// Command shard measures replicas that share objects: the cost of each of three replicas compared to a single one, how fast
+// objects are handed over and, in the API server's audit log, that no object is written by two owners and none waits too long
+// while replicas are killed, stopped, frozen and added at random.
 //
 //	go run ./shard                       # all three, about half an hour
 //	go run ./shard --only play --play 10m --seed 7
 //	go run ./shard --only size --objects 10000
 //	go run ./shard --only handover --rounds 10
 //
-// Each part has a cluster of its own, whose API server selects shards, and replicas that are processes.
+// Each part has a separate cluster, whose API server selects shards, and replicas that are processes.
 package main
 
 import (
@@ -40,7 +40,7 @@ type settings struct {
 	output          string
 }
 
-// shards is into how many the objects are cut.
+// shards is the number of shards of the objects.
 const shards = 12
 
 func main() {
@@ -83,7 +83,7 @@ func run(ctx context.Context) error {
 	return report.Write(os.Stdout, "one alone", figures)
 }
 
-// replica is the process of one replica. An object makes a ConfigMap.
+// replica runs the process of one replica. Each object creates a ConfigMap.
 func replica(ctx context.Context, kubeconfig string, slots int, lease time.Duration) error {
 	cluster, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -101,7 +101,7 @@ func (copies) Compose(_ context.Context, b *box.Box, out *operon.Composition) er
 	return nil
 }
 
-// boxes is a fresh cluster that has Boxes, and whose API server selects shards.
+// boxes is a new cluster with the kind Box, whose API server selects shards.
 type boxes struct{ *cluster.Cluster }
 
 func startBoxes(ctx context.Context, auditPolicy string) (*boxes, error) {

@@ -17,10 +17,10 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// writers create objects side by side.
+// writers is the number of goroutines that create objects concurrently.
 const writers = 16
 
-// fill creates the Boxes that are not there yet.
+// fill creates the Boxes that do not exist yet.
 func (c *boxes) fill(ctx context.Context, n int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -42,7 +42,7 @@ func (c *boxes) change(ctx context.Context, name, value string) (*box.Box, error
 	return b, c.Client.Patch(ctx, b, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
-// touch writes each Box once, which tells the log what was seen to.
+// touch writes each Box once, which shows in the audit log that it was handled.
 func (c *boxes) touch(ctx context.Context, n int) error {
 	for i := range n {
 		b := &box.Box{ObjectMeta: metav1.ObjectMeta{Name: boxName(i), Namespace: metav1.NamespaceDefault}}
@@ -53,7 +53,7 @@ func (c *boxes) touch(ctx context.Context, n int) error {
 	return nil
 }
 
-// allReady returns when all Boxes are ready in their present generation.
+// allReady returns when all Boxes are ready for their current generation.
 func (c *boxes) allReady(ctx context.Context, n int) error {
 	return wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(ctx context.Context) (bool, error) {
 		var list box.BoxList
@@ -70,7 +70,7 @@ func (c *boxes) allReady(ctx context.Context, n int) error {
 	})
 }
 
-// seenTo returns when a replica has seen to a Box's generation.
+// seenTo returns when a replica has handled the generation of a Box.
 func (c *boxes) seenTo(ctx context.Context, changed *box.Box) error {
 	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		b := &box.Box{}
@@ -79,7 +79,7 @@ func (c *boxes) seenTo(ctx context.Context, changed *box.Box) error {
 	})
 }
 
-// table is who holds what.
+// table returns the table of slots and their holders.
 func (c *boxes) table(ctx context.Context) (shardtable.Table, error) {
 	lease := &coordinationv1.Lease{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "box-operator-shards"}, lease); err != nil {
@@ -88,7 +88,7 @@ func (c *boxes) table(ctx context.Context) (shardtable.Table, error) {
 	return shardtable.Parse(lease.Annotations[shard.TableAnnotation])
 }
 
-// spread returns the table when so many replicas share everything.
+// spread returns the table when this number of replicas share all slots.
 func (c *boxes) spread(ctx context.Context, replicas int) (t shardtable.Table, err error) {
 	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		if t, err = c.table(ctx); err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/operon-framework/operon/internal/testing/sharddrill"
 )
 
-// objectsOfPlay are how many objects change while replicas come and go.
+// objectsOfPlay is the number of objects that change while replicas start and end.
 const objectsOfPlay = 200
 
-// patience is how long a change may wait, in leases: one for each of some replicas in a row that take the
-// object over and end too.
+// patience is how long a change may wait, as a number of lease durations: one for each of several successive replicas that take
+// over the object and end, too.
 const patience = 5
 
-// measurePlay lets replicas come and go, and judges the log.
+// measurePlay starts and ends replicas at random, and checks the audit log.
 func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error) {
 	c, err := startBoxes(ctx, sharddrill.Policy)
 	if err != nil {
@@ -43,7 +43,7 @@ func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error)
 	if err := play.Begin(); err != nil {
 		return nil, err
 	}
-	if err = c.allReady(ctx, objectsOfPlay); err == nil { // that processes start is no wait of the play
+	if err = c.allReady(ctx, objectsOfPlay); err == nil { // the start of processes does not count as a wait
 		err = play.Run(ctx, s.play)
 	}
 	play.Thaw()

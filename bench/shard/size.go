@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// measureSize lets one replica alone, and then three that share, bring the same objects about.
+// measureSize runs a single replica, and then three replicas that share, until the same objects have converged.
 func measureSize(ctx context.Context, s settings) ([]report.Figure, error) {
 	alone, _, err := converge(ctx, s, 1, 0)
 	if err != nil {
@@ -41,13 +41,13 @@ func measureSize(ctx context.Context, s settings) ([]report.Figure, error) {
 	}, nil
 }
 
-// used is what a replica used in the end, and what it used before there were objects.
+// used is the resource usage of a replica at the end, and before the objects were created.
 type used struct {
 	report.Process
 	idle report.Process
 }
 
-// converge runs replicas until all objects are ready, and tells what each used.
+// converge runs replicas until all objects are ready, and returns the resource usage of each.
 func converge(ctx context.Context, s settings, replicas, slots int) (all []used, took time.Duration, err error) {
 	c, err := startBoxes(ctx, "")
 	if err != nil {
@@ -63,7 +63,7 @@ func converge(ctx context.Context, s settings, replicas, slots int) (all []used,
 		running = append(running, process)
 		defer func() {
 			_ = process.Process.Signal(syscall.SIGTERM)
-			_ = process.Wait() // what it used was read before
+			_ = process.Wait() // its resource usage was read before
 		}()
 	}
 	if slots > 0 {
@@ -71,7 +71,7 @@ func converge(ctx context.Context, s settings, replicas, slots int) (all []used,
 			return nil, 0, err
 		}
 	}
-	if err := errors.Join(c.fill(ctx, 1), c.allReady(ctx, 1)); err != nil { // then whoever works has begun to
+	if err := errors.Join(c.fill(ctx, 1), c.allReady(ctx, 1)); err != nil { // then the replicas have started to work
 		return nil, 0, err
 	}
 	idle, err := usages(running)
@@ -90,7 +90,7 @@ func converge(ctx context.Context, s settings, replicas, slots int) (all []used,
 	return all, took, err
 }
 
-// usages is what each of some replicas has used so far.
+// usages returns the resource usage of each replica so far.
 func usages(running []*exec.Cmd) ([]report.Process, error) {
 	var all []report.Process
 	for _, process := range running {

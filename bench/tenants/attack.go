@@ -27,14 +27,14 @@ type attacker struct {
 	sent    atomic.Int64
 }
 
-// limited bounds the writes of one kind of attack.
+// limited is one kind of attack with a rate limit.
 type limited struct {
 	*attacker
 	*rate.Limiter
 }
 
-// attack runs all attacks at the same time until ctx ends, and returns how many writes were accepted. Each has an equal
-// share of the rate; objects are created in a burst.
+// attack runs all attacks at the same time until ctx ends, and returns the number of accepted writes. Each attack has an equal
+// share of the rate. Objects are created in a burst.
 func attack(ctx context.Context, c client.Client, namespace string, victims []types.UID, s settings) int {
 	a := &attacker{Client: c, namespace: namespace, settings: s, victims: victims}
 	kinds := []func(limited, context.Context){limited.numerous, limited.flood, limited.drift, limited.large, limited.plant}
@@ -45,11 +45,11 @@ func attack(ctx context.Context, c client.Client, namespace string, victims []ty
 			return nil
 		})
 	}
-	_ = all.Wait() // nothing fails: what is refused is part of the attack
+	_ = all.Wait() // no attack returns an error: rejected requests are part of them
 	return int(a.sent.Load())
 }
 
-// do sends a write when the rate allows it, and reports whether to continue.
+// do sends a write when the rate limit allows it, and reports whether to continue.
 func (a limited) do(ctx context.Context, write func() error) bool {
 	if a.Wait(ctx) != nil {
 		return false
@@ -83,7 +83,7 @@ func (a limited) numerous(ctx context.Context) {
 	}
 }
 
-// flood changes one object.
+// flood changes one object repeatedly.
 func (a limited) flood(ctx context.Context) {
 	b := a.box("flood")
 	a.do(ctx, func() error { return a.Create(ctx, b) })
@@ -99,7 +99,7 @@ func (a limited) drift(ctx context.Context) {
 	}
 }
 
-// large has a few objects of almost 1 MiB, and one of thousands of keys.
+// large creates a few objects of almost 1 MiB, and one with a thousand keys.
 func (a limited) large(ctx context.Context) {
 	keys := a.box("keys")
 	for i := range 1000 {
@@ -113,7 +113,7 @@ func (a limited) large(ctx context.Context) {
 	}
 }
 
-// plant changes an object that looks like a child of the other tenant.
+// plant changes an object that looks like a child object of the other tenant.
 func (a limited) plant(ctx context.Context) {
 	planted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: a.namespace, Name: "planted", Labels: map[string]string{plan.OwnerLabel: string(a.victims[0])},

@@ -1,11 +1,11 @@
-// Command tenants measures what a hostile tenant costs the others: the memory and requests of an operator, and the time from
-// a change of another tenant's object to its status.
+// Command tenants measures the cost of a hostile tenant for others: the memory and requests of an operator, and the time from a
+// change of another tenant's object to its status.
 //
 //	go run ./tenants --for 30s --rate 50
 //
-// The operator runs three times on one cluster, each time as a process of its own, while one tenant changes one
-// object after the other: without the hostile tenant, with a hostile tenant that the operator does not serve, which is what the
-// cluster and the machine cost, and with a hostile tenant that it serves.
+// The operator runs three times in one cluster, each time as a separate process, while one tenant changes one object after the
+// other: without the hostile tenant, with a hostile tenant that the operator does not serve, which shows the cost for the
+// cluster and the machine, and with a hostile tenant that it serves.
 package main
 
 import (
@@ -74,7 +74,7 @@ func run(ctx context.Context) (err error) {
 // trial is one of the three runs.
 type trial struct {
 	name string
-	// attacked: there is a hostile tenant. served: the operator serves it.
+	// attacked means that there is a hostile tenant. served means that the operator serves it.
 	attacked, served bool
 }
 

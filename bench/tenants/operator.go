@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// serveTenants runs the operator until ctx ends, and prints how many requests it sent.
+// serveTenants runs the operator until ctx ends, and prints the number of its requests.
 func serveTenants(ctx context.Context, kubeconfig string, namespaces []string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -40,7 +40,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// composer makes of a Box a ConfigMap, and a Service after it.
+// composer composes a ConfigMap for a Box, and a Service after it.
 type composer struct{}
 
 func (composer) Compose(_ context.Context, b *box.Box, out *operon.Composition) error {

@@ -15,20 +15,20 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// boxesOfTenant is how many objects the tenant has, and pauseOfTenant how long it pauses after a change.
+// boxesOfTenant is the number of the tenant's objects, and pauseOfTenant is its pause after a change.
 const (
 	boxesOfTenant = 5
 	pauseOfTenant = 50 * time.Millisecond
 )
 
-// measurement is what one run used, and how long the tenant's changes took.
+// measurement is the resource usage of one run, and the times of the tenant's changes.
 type measurement struct {
 	peak, requests  int64
 	writes, attacks int
 	took            []time.Duration
 }
 
-// perWrite is how many requests the operator sent for a write of a tenant that it serves.
+// perWrite returns the number of requests of the operator for each write of a tenant that it serves.
 func (m measurement) perWrite() float64 { return float64(m.requests) / float64(m.writes+m.attacks) }
 
 func (m measurement) quantile(share float64) time.Duration {
@@ -64,7 +64,7 @@ func (t *tenant) uids() (uids []types.UID) {
 	return uids
 }
 
-// work changes objects for a time, and returns how long each took.
+// work changes objects for a duration, and returns the time of each change.
 func (t *tenant) work(ctx context.Context, during time.Duration) (took []time.Duration, err error) {
 	for end := time.Now().Add(during); time.Now().Before(end); {
 		one, err := t.change(ctx, t.boxes[len(took)%len(t.boxes)])
@@ -81,7 +81,7 @@ func (t *tenant) work(ctx context.Context, during time.Duration) (took []time.Du
 	return took, nil
 }
 
-// change changes the spec of a Box, and returns how long it took until the status was that of the change.
+// change changes the spec of a Box, and returns the time until the status reflected the change.
 func (t *tenant) change(ctx context.Context, b *box.Box) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

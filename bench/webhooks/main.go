@@ -1,12 +1,13 @@
-// Command webhooks sends requests to the webhooks of an operator with three replicas while its CA and its
-// certificates rotate, and counts failures.
+// Command webhooks sends requests to the webhooks of an operator with three replicas while its CA and its certificates are
+// rotated, and counts failures.
 //
 //	go run ./webhooks --rate 200 --for 3m
 //
-// The certificates have short lives, by real clocks: a CA 90 s, a leaf 30 s, which leaves 10 s for a renewal. API
-// servers reach the replicas by a Service, in turn for each connection. Objects are created, and not stored, each of
-// which is two admission requests: one to a webhook that defaults and one to a webhook that validates. They
-// are sent in bursts of more than the 25 connections that API servers keep, so that some are opened all the time.
+// The certificates have short lifetimes, with real clocks: 90 s for a CA, 30 s for a leaf, which leaves 10 s for a renewal. API
+// servers connect to the replicas through a Service, which forwards each connection to the next replica. Objects are created
+// with dry runs. Each creation is two admission requests: one to a webhook that defaults and one to a webhook that validates.
+// They are sent in bursts that are larger than the 25 connections that API servers keep open, so new connections are opened all
+// the time.
 package main
 
 import (
@@ -42,15 +43,15 @@ type settings struct {
 }
 
 const (
-	// burst is how many creations are sent at once.
+	// burst is the number of creations that are sent at once.
 	burst = 32
-	// most is how many are under way at most: a machine that is slower gets fewer, and the table says so.
+	// most is the maximum number of pending creations: a slower machine receives fewer, and the table reports this.
 	most = 4 * burst
-	// perCreation is how many admission requests a creation is.
+	// perCreation is the number of admission requests for each creation.
 	perCreation = 2
 )
 
-// lookEvery is how often each replica is asked for its leaf, far below the time that one lives.
+// lookEvery is how often the leaf of each replica is checked, which is much shorter than the lifetime of a leaf.
 const lookEvery = 250 * time.Millisecond
 
 func main() {
@@ -84,11 +85,11 @@ func run(ctx context.Context) (err error) {
 	return errors.Join(w.write(asked, seen()), ctx.Err())
 }
 
-// answers are the result of requests.
+// answers are the results of requests.
 type answers struct {
 	mu     sync.Mutex
 	took   []time.Duration
-	failed map[string]int // by what was told
+	failed map[string]int // by error message
 }
 
 func (a *answers) note(took time.Duration, err error) {
@@ -101,7 +102,7 @@ func (a *answers) note(took time.Duration, err error) {
 	}
 }
 
-// load asks at the rate, whether or not earlier requests were answered, up to a bound.
+// load sends requests at the given rate, independently of earlier responses, up to a maximum number of pending ones.
 func (w *world) load(ctx context.Context) *answers {
 	a := &answers{failed: map[string]int{}}
 	ctx, cancel := context.WithTimeout(ctx, w.during)
@@ -110,7 +111,7 @@ func (w *world) load(ctx context.Context) *answers {
 	defer ticker.Stop()
 	var running errgroup.Group
 	running.SetLimit(most)
-	defer func() { _ = running.Wait() }() // what fails is noted
+	defer func() { _ = running.Wait() }() // failures are recorded
 	for {
 		select {
 		case <-ctx.Done():
@@ -128,7 +129,7 @@ func (w *world) load(ctx context.Context) *answers {
 	}
 }
 
-// ask sends an object that is defaulted and validated, and is not stored.
+// ask sends an object that is defaulted and validated but not stored.
 func (w *world) ask(ctx context.Context) error {
 	b := &box.Box{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-", Namespace: metav1.NamespaceDefault}}
 	if err := w.client.Create(ctx, b, client.DryRunAll); err != nil {
@@ -140,15 +141,15 @@ func (w *world) ask(ctx context.Context) error {
 	return nil
 }
 
-// seen is what replicas served.
+// seen records the certificates that replicas served.
 type seen struct {
 	mu                  sync.Mutex
 	authorities, leaves map[string]bool
-	// left is the least time that a leaf had left when a replica had replaced it.
+	// left is the shortest remaining lifetime of a leaf when a replica had replaced it.
 	left time.Duration
 }
 
-// lookOn looks at what each replica serves, until what it returns is called.
+// lookOn checks the certificates of each replica until the returned function is called.
 func (w *world) lookOn(ctx context.Context) func() *seen {
 	s := &seen{authorities: map[string]bool{}, leaves: map[string]bool{}, left: w.lives.Leaf}
 	ctx, cancel := context.WithCancel(ctx)
@@ -163,9 +164,9 @@ func (w *world) lookOn(ctx context.Context) func() *seen {
 	}
 }
 
-// follow looks at what one replica serves.
+// follow checks the certificates of one replica.
 func (s *seen) follow(ctx context.Context, address string) {
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // it is looked at, not trusted
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // the certificate is only read, not trusted
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	var before *x509.Certificate

@@ -29,12 +29,12 @@ type world struct {
 	end    context.CancelFunc
 	ended  sync.WaitGroup
 	failed atomic.Pointer[error]
-	behind []string // where the replicas listen
+	behind []string // addresses of the replicas
 }
 
 func newWorld(ctx context.Context, c *cluster.Cluster, s settings) (*world, error) {
 	w := &world{settings: s, client: c.Client}
-	err := w.client.Create(ctx, &corev1.Service{ // it leads to this process
+	err := w.client.Create(ctx, &corev1.Service{ // it refers to this process
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: service},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	})
@@ -44,7 +44,7 @@ func newWorld(ctx context.Context, c *cluster.Cluster, s settings) (*world, erro
 	return w, w.start(ctx, c.Config)
 }
 
-// start starts the replicas, and what leads connections to them in turn.
+// start starts the replicas, and a proxy that forwards connections to them in turn.
 func (w *world) start(ctx context.Context, config *rest.Config) error {
 	front, err := net.Listen("tcp", "localhost:0")
 	if err != nil {
@@ -80,7 +80,7 @@ func (w *world) stop() {
 	w.ended.Wait()
 }
 
-// works returns when the API server asks.
+// works returns when the API server calls the webhooks.
 func (w *world) works(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -100,7 +100,7 @@ func (w *world) works(ctx context.Context) error {
 	}
 }
 
-// balance leads connections to each address in turn, as a Service does.
+// balance forwards connections to each address in turn, like a Service.
 func balance(front net.Listener, behind []string) {
 	for n := 0; ; n++ {
 		from, err := front.Accept()
@@ -119,13 +119,13 @@ func forward(from net.Conn, address string) {
 	}
 	defer to.Close()
 	go func() {
-		_, _ = io.Copy(to, from) // either end has gone
+		_, _ = io.Copy(to, from) // either side has disconnected
 		to.Close()
 	}()
 	_, _ = io.Copy(from, to)
 }
 
-// sized is an operator that gives Boxes a size, and refuses some.
+// sized is an operator that defaults the size of Boxes, and rejects some Boxes.
 type sized struct{}
 
 func (sized) Compose(context.Context, *box.Box, *operon.Composition) error { return nil }

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/term"
 )
 
-// questions ask on a terminal for flags that were not given. Without a terminal nothing is asked: what
-// has no default is missing then, and the command says so.
+// questions asks on a terminal for flags that were not set. Without a terminal, nothing is asked: a flag without a default is
+// then missing, and the command reports that.
 type questions struct {
 	command *cobra.Command
 	answers *bufio.Reader
 	err     error
 }
 
-// onTerminal reports whether somebody is there to be asked.
+// onTerminal reports whether a user can answer questions.
 var onTerminal = func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())) }
 
 func newQuestions(command *cobra.Command) *questions {
@@ -31,8 +31,8 @@ func newQuestions(command *cobra.Command) *questions {
 	return q
 }
 
-// ask asks for the value of a flag unless it was given, again and again until check finds nothing
-// wrong with the answer. An empty answer is the usual value.
+// ask asks for the value of a flag unless it was set, and repeats the question until check accepts the answer. An empty answer
+// selects the usual value.
 func (q *questions) ask(flag, question string, value *string, usual string, check func(string) error) {
 	if q.answers == nil || q.err != nil || q.command.Flags().Changed(flag) {
 		return

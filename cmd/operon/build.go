@@ -54,7 +54,7 @@ changes, nothing is compiled.`,
 	return command
 }
 
-// building is how `operon build` goes about it.
+// building contains the settings of `operon build`.
 type building struct {
 	build.Options
 	delivering
@@ -103,7 +103,7 @@ func (b building) nameOr(operator string) string {
 	return operator
 }
 
-// summary is what is told of an image that was built.
+// summary returns the facts about a built image that are printed.
 func summary(name image.Name, made *build.Result, delivered image.Delivered) madeImage {
 	found := madeImage{Name: name.Short, Digest: made.Image.Descriptor.Digest.String(), Delivered: delivered}
 	for _, part := range made.Platforms {
@@ -117,7 +117,7 @@ func summary(name image.Name, made *build.Result, delivered image.Delivered) mad
 	return found
 }
 
-// madeImage is what is printed for programs.
+// madeImage is the output for programs.
 type madeImage struct {
 	Name      string     `json:"name"`
 	Digest    string     `json:"digest"`
@@ -128,12 +128,12 @@ type madeImage struct {
 type madePart struct {
 	Platform string `json:"platform"`
 	Digest   string `json:"digest"`
-	// Size is of the layers, compressed.
+	// Size is the compressed size of the layers.
 	Size   int64       `json:"size"`
 	Layers []madeLayer `json:"layers"`
-	// SBOM is the digest of the list of modules.
+	// SBOM is the digest of the SBOM, the list of modules.
 	SBOM string `json:"sbom,omitempty"`
-	// Unchanged: nothing was compiled, as no source changed.
+	// Unchanged means that nothing was compiled because no source has changed.
 	Unchanged bool `json:"unchanged"`
 }
 
@@ -142,7 +142,7 @@ type madeLayer struct {
 	Size   int64  `json:"size"`
 }
 
-// delivering is where an image goes, and how that is told.
+// delivering is the destination of an image and the output format.
 type delivering struct {
 	image.Delivery
 	output output

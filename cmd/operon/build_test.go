@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// small writes a project that is quick to build.
+// small writes a project that builds quickly.
 func small(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func TestBuildSaysWhatTheClusterCannotDo(t *testing.T) {
 		"gone": "operon: cluster \"gone\" is not running: start it with `operon cluster up --cluster gone --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
 		"simulated": "operon: cluster \"simulated\" has simulated nodes only, which run no images: stop it, then start it with `operon cluster up --cluster simulated --node container`; " +
 			"--tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
-		"runs": `operon: load the image into cluster "runs": exit status 42` + "\n", // says the fake operon-cluster
+		"runs": `operon: load the image into cluster "runs": exit status 42` + "\n", // printed by the fake operon-cluster
 	} {
 		for _, args := range [][]string{{"build", small(t)}, {"image", "from-dir", small(t), "--image", "x"}} {
 			call := asOperonIn(t, append(args, "--cluster", cluster)...)
@@ -68,7 +68,8 @@ func TestBuildSaysWhatTheClusterCannotDo(t *testing.T) {
 	}
 }
 
-// operon-cluster, which has the other verbs of images, says of such a cluster what `operon build` says.
+// For a cluster that cannot take images, operon-cluster, which has the other image commands, reports the same as `operon
+// build`.
 func TestVerbsOfImagesSayTheSameOfAClusterThatTakesNone(t *testing.T) {
 	t.Parallel()
 	binary, err := local.Binary(t.Context(), os.Stderr)
@@ -108,7 +109,7 @@ func TestBuildSaysWhatTheCompilerSays(t *testing.T) {
 	}
 }
 
-// That an image cannot name its revision is said in a line, and why; there is nothing to say where there is no repository.
+// If an image cannot have a revision label, one line states the reason. Without a repository, nothing is printed.
 func TestBuildSaysWhyItNamesNoRevision(t *testing.T) {
 	t.Parallel()
 	ours, only := small(t), t.TempDir()

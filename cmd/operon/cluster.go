@@ -43,7 +43,7 @@ Every command has the flag --cluster (default $OPERON_CLUSTER, or "default").`,
 	return command
 }
 
-// clusterVerbs are those that operon-cluster has for clusters.
+// clusterVerbs are the commands of operon-cluster for clusters.
 var clusterVerbs = []struct{ name, short string }{
 	{"up", "Start a cluster, if it is not running"},
 	{"down", "Stop and delete a cluster"},
@@ -54,22 +54,22 @@ var clusterVerbs = []struct{ name, short string }{
 	{"env", "Print shell commands that point kubectl and other tools at a cluster"},
 }
 
-// helpTexts are what operon-cluster says of its verbs, so that it need not be built for that.
+// helpTexts are the help texts of operon-cluster's commands, so they can be printed without building it.
 //
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// passedOn is a verb that operon-cluster has, which is called by a name of ours. Its help is in a file.
+// passedOn returns a command that calls a command of operon-cluster under the name as. Its help is in a file.
 func passedOn(as string, verb []string, help, short string) *cobra.Command {
 	text, err := helpTexts.ReadFile("help/" + help + ".txt")
 	if err != nil {
-		panic(err) // it is not in this binary
+		panic(err) // the file is not in this binary
 	}
 	_, examples, _ := strings.Cut(string(text), "Examples:\n")
 	examples, _, _ = strings.Cut(examples, "\n\n")
 	command := &cobra.Command{
 		Use: verb[len(verb)-1], Short: short, Example: examples,
-		DisableFlagParsing: true, // they are operon-cluster's to read
+		DisableFlagParsing: true, // operon-cluster parses the flags
 		RunE: func(command *cobra.Command, args []string) error {
 			if wantsHelp(args) {
 				return command.Help()
@@ -83,7 +83,7 @@ func passedOn(as string, verb []string, help, short string) *cobra.Command {
 	return command
 }
 
-// wantsHelp reports whether help is asked for among the flags.
+// wantsHelp reports whether the flags request help.
 func wantsHelp(args []string) bool {
 	for _, arg := range args {
 		switch arg {
@@ -143,8 +143,7 @@ func printClusters(command *cobra.Command, list []local.Cluster) error {
 	return table.Flush()
 }
 
-// become replaces this process by operon-cluster, which then gets the signals and gives the exit
-// code.
+// become replaces this process by operon-cluster, which then receives signals and returns the exit code.
 func become(command *cobra.Command, name string, args []string) error {
 	if err := clusterOfProject(); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the help of operon-cluster's verbs anew, as it is now")
 
-// unbuildable is operon where operon-cluster can be neither found nor built.
+// unbuildable runs operon in an environment in which operon-cluster can be neither found nor built.
 func unbuildable(t *testing.T, args ...string) result {
 	t.Helper()
 	call := asOperonIn(t, args...)
@@ -22,7 +22,7 @@ func unbuildable(t *testing.T, args ...string) result {
 	return ended(t, call)
 }
 
-// The help of operon-cluster's verbs is here, so that nobody waits minutes for a build to read it.
+// The help of operon-cluster's commands is embedded, so users do not wait minutes for a build to read it.
 func TestHelpOfWhatIsPassedOn(t *testing.T) {
 	t.Parallel()
 	binary, err := local.Binary(t.Context(), os.Stderr)
@@ -62,7 +62,7 @@ func TestHelpOfWhatIsPassedOn(t *testing.T) {
 	}
 }
 
-// Nothing is built to list clusters, and what is told of them is what operon-cluster tells.
+// The list of clusters is printed without a build, and is the same as the list of operon-cluster.
 func TestClusterList(t *testing.T) {
 	t.Parallel()
 	if got := unbuildable(t, "cluster", "list"); got.code != 0 || got.stderr != "No cluster exists. Start one with `operon cluster up`.\n" {
@@ -87,7 +87,7 @@ func TestClusterList(t *testing.T) {
 	}
 }
 
-// Without a cluster nothing is built, neither a binary nor an image, to say so.
+// If there is no cluster, this is reported without building a binary or an image.
 func TestNothingIsBuiltWithoutACluster(t *testing.T) {
 	t.Parallel()
 	const none = "operon: unknown local cluster \"default\""
@@ -102,7 +102,8 @@ func TestNothingIsBuiltWithoutACluster(t *testing.T) {
 	}
 }
 
-// clusterFolders is a home with directories as clusters leave them: one was killed, two run, one of them with all that there is to tell.
+// clusterFolders creates a home with directories in the state in which clusters leave them: one was killed, two are running,
+// and one of these has all possible facts.
 func clusterFolders(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()

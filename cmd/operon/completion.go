@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// shells are those that completion can be had for.
+// shells are the shells for which completion is available.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func newCompletion() *cobra.Command {
@@ -50,7 +50,7 @@ func completeWith(command *cobra.Command, flag string, words ...string) {
 	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeKinds offers, for flags that name a kind, those of the project in the directory that --dir names.
+// completeKinds offers the kinds of the project in the directory of --dir for flags that name a kind.
 func completeKinds(command *cobra.Command) {
 	words := map[string]func(project.Kind) string{
 		"kind":  func(k project.Kind) string { return k.Name },
@@ -68,9 +68,4 @@ func completeKinds(command *cobra.Command) {
 			return slices.Compact(found), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
-}
-
-// completeFolder offers directories for the argument.
-func completeFolder(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
 }

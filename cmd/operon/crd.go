@@ -80,7 +80,7 @@ Nothing is written. It exits with 1 if applying the definitions would break a st
 	return command
 }
 
-// definitionsIn reads the definitions in files and directories.
+// definitionsIn reads the CRDs in files and directories.
 func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, path := range paths {
@@ -101,10 +101,10 @@ func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// whichPath is what to do about a path that is of no use.
+// whichPath states the remedy for an unusable path.
 const whichPath = "name a file or a directory of CustomResourceDefinitions, such as config/crd"
 
-// unread says in plain words why a path cannot be read.
+// unread returns an error that explains why a path cannot be read.
 func unread(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -115,7 +115,7 @@ func unread(path string, err error) error {
 	return err
 }
 
-// manifestsAt reads a file, or a directory and what controller-gen writes below it.
+// manifestsAt reads a file, or a directory including the directories that controller-gen writes in it.
 func manifestsAt(path string) ([]project.Object, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A file that may not be read is told in words of ours, with what to do. Root may read all, so that the
-// error is made here.
+// An unreadable file is reported with a remedy. Root can read all files, so the test creates the error itself.
 func TestAnUnreadablePathIsTold(t *testing.T) {
 	t.Parallel()
 	err := unread("crd.yaml", &fs.PathError{Op: "open", Path: "crd.yaml", Err: fs.ErrPermission})
@@ -18,7 +17,7 @@ func TestAnUnreadablePathIsTold(t *testing.T) {
 	}
 }
 
-// What controller-gen writes below config/crd is found from there.
+// The files that controller-gen writes below config/crd are found.
 func TestDefinitionsBelowAFolderAreFound(t *testing.T) {
 	t.Parallel()
 	bases := filepath.Join(t.TempDir(), "bases")

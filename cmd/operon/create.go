@@ -68,12 +68,12 @@ object. The code works as it is; edit it from there.`,
 	return command
 }
 
-// planner is what a verb of create is about to do.
+// planner plans the changes of a create command.
 type planner interface {
 	Plan(ctx context.Context, tell func(string)) (*scaffold.Plan, error)
 }
 
-// carriesOut lets a command ask for what is missing, plan what is wanted then, and write it or show it.
+// carriesOut makes a command ask for missing values, plan the changes, and write or show them.
 func carriesOut(command *cobra.Command, wanted planner, ask func(*questions)) {
 	dryRun := command.Flags().Bool("dry-run", false, "print the files and write nothing")
 	command.RunE = func(command *cobra.Command, _ []string) error {
@@ -100,7 +100,7 @@ func nameFlags(command *cobra.Command, dir, group, version, kind *string) {
 	completeWith(command, "version", "v1alpha1", "v1beta1", "v1")
 }
 
-// askNames asks for what names a kind.
+// askNames asks for the group, version and name of a kind.
 func askNames(q *questions, group, version, kind *string) {
 	q.ask("group", "Group, such as cache", group, "", present("a group"))
 	q.ask("version", "Version", version, "v1alpha1", scaffold.CheckVersion)

@@ -82,7 +82,7 @@ no longer has are removed. The command waits until the operator is ready, or rep
 	return command
 }
 
-// argFlag adds the flag for arguments of the operator itself.
+// argFlag adds the flag for arguments of the operator.
 func argFlag(set *pflag.FlagSet, args *[]string) {
 	set.StringArrayVar(args, "arg", nil, "pass `ARGUMENT` to the operator, such as --arg=--color=red; may be repeated")
 }
@@ -108,7 +108,7 @@ func printDeployed(out io.Writer, result *deploy.Result) error {
 	return err
 }
 
-// changed has a line for each object that was written, or would be.
+// changed returns a line for each object that was written, or would be with --dry-run.
 func changed(result *deploy.Result) []string {
 	var lines []string
 	add := func(verb, would string, objects []string) {

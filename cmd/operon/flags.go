@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
-// clusterVariable names the local cluster that commands use if no flag does.
+// clusterVariable names the environment variable for the local cluster. Flags take precedence.
 const clusterVariable = "OPERON_CLUSTER"
 
 // whereFlags adds the flags that choose a cluster.
@@ -38,21 +38,21 @@ func resolveCluster(where *up.Where) error {
 	return nil
 }
 
-// renamed adds a flag that has another name by now, as a hidden one that is an error which states the new name.
+// renamed adds the old name of a flag as a hidden flag. Its use is an error that states the new name.
 func renamed(command *cobra.Command, old, now string) {
 	gone(command, old, "is called --"+now+" now")
 }
 
-// gone adds a flag that no longer exists, as a hidden one that is an error which states the result of it.
+// gone adds a removed flag as a hidden flag. Its use is an error that states what replaced it.
 func gone(command *cobra.Command, old, became string) {
 	command.Flags().Var(formerFlag(became), old, "")
 	command.Flags().Lookup(old).NoOptDefVal = "true"
 	if err := command.Flags().MarkHidden(old); err != nil {
-		panic(err) // it was added one line above
+		panic(err) // it was added in the previous line
 	}
 }
 
-// formerFlag is the result of a flag that no longer exists.
+// formerFlag states what replaced a removed flag.
 type formerFlag string
 
 // String implements pflag.Value.
@@ -66,12 +66,12 @@ func (f formerFlag) Set(string) error {
 	return formerError{string(f)}
 }
 
-// formerError states the result of a flag.
+// formerError states what replaced a flag.
 type formerError struct{ became string }
 
 func (e formerError) Error() string { return "this flag " + e.became }
 
-// flagError is an error of parsing flags, as users read it.
+// flagError returns the error for a removed flag as users read it, or nil for other errors.
 func flagError(err error) error {
 	var former formerError
 	var invalid *pflag.InvalidValueError
@@ -81,7 +81,7 @@ func flagError(err error) error {
 	return nil
 }
 
-// colors of the output, by the flag --color.
+// Values of the flag --color.
 const (
 	colorAuto   = "auto"
 	colorAlways = "always"
@@ -110,7 +110,7 @@ func globalFlags(root *cobra.Command) {
 			return usageError{errors.New("use --verbose or --quiet, not both")}
 		}
 		if !global.verbose {
-			klog.SetLogger(logr.Discard()) // client libraries return their errors; what they log is for developers
+			klog.SetLogger(logr.Discard()) // client libraries return their errors; their logs are for developers
 		}
 		return nil
 	}

@@ -56,24 +56,24 @@ Only files that differ are written, all of them or none.`,
 		if how.check && how.dryRun {
 			return usageError{errors.New("--check and --dry-run both write nothing: use one of them")}
 		}
-		// Most of what a short run allocates is used until its end.
+		// Most memory that a short run allocates is used until its end.
 		debug.SetGCPercent(400)
 		return how.run(command, directoryOf(args), given(set))
 	}
 	return command
 }
 
-// generating is how `operon generate` goes about it.
+// generating contains the settings of `operon generate`.
 type generating struct {
 	check, dryRun, again bool
 	output               output
 }
 
-// generated is what it prints for programs.
+// generated is the output for programs.
 type generated struct {
-	// Changed are the files that were written or removed, or would be.
+	// Changed are the files that were written or removed, or would be with --dry-run or --check.
 	Changed []string `json:"changed"`
-	// Skipped tells that nothing changed since the last run.
+	// Skipped means that nothing has changed since the last run.
 	Skipped bool     `json:"skipped"`
 	Notes   []string `json:"notes,omitempty"`
 	Diff    string   `json:"diff,omitempty"`
@@ -106,7 +106,7 @@ func (g generating) run(command *cobra.Command, dir string, flags []string) erro
 	return errors.Join(g.print(command, found), g.verdict(found))
 }
 
-// verdict fails a check that found something.
+// verdict returns an error if a check found changes.
 func (g generating) verdict(found generated) error {
 	if !g.check || len(found.Changed) == 0 {
 		return nil
@@ -119,7 +119,7 @@ func (g generating) verdict(found generated) error {
 }
 
 func (g generating) print(command *cobra.Command, found generated) error {
-	found.Changed = append([]string{}, found.Changed...) // a list also where it is empty
+	found.Changed = append([]string{}, found.Changed...) // encoded as a list even if it is empty
 	text := func(out io.Writer) error { return g.text(command, out, found) }
 	return g.output.print(command.OutOrStdout(), forms{facts: found, text: text})
 }
@@ -138,14 +138,14 @@ func (g generating) text(command *cobra.Command, out io.Writer, found generated)
 	return nil
 }
 
-// progress is a line on a terminal that tells what is being done, once that takes a while.
+// progress is a line on a terminal that shows the current step when it takes long.
 type progress struct {
 	out   *os.File
 	timer *time.Timer
 	shown atomic.Bool
 }
 
-// patience is how long nothing is said.
+// patience is the time after which progress is shown.
 const patience = 2 * time.Second
 
 func newProgress(out io.Writer) *progress {
@@ -179,7 +179,7 @@ func (p *progress) done() {
 	}
 }
 
-// given are the flags of set that stand on the command line.
+// given returns the flags of set that are on the command line.
 func given(set *pflag.FlagSet) []string {
 	var flags []string
 	set.VisitAll(func(flag *pflag.Flag) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// pages is a project of one kind, with what the example depends on.
+// pages writes a project with one kind, and the dependencies of the example.
 func pages(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")

@@ -38,14 +38,14 @@ To build the image of an operator, use "operon build".`,
 	return command
 }
 
-// imageVerbs are those that operon-cluster has for images.
+// imageVerbs are the commands of operon-cluster for images.
 var imageVerbs = []struct{ name, short string }{
 	{"load", "Load images from files into the nodes of a local cluster"},
 	{"ls", "List the images in a local cluster"},
 	{"rm", "Remove images from a local cluster"},
 }
 
-// making is how an image of files is made.
+// making contains the settings for an image that is built from files.
 type making struct {
 	delivering
 	name, platform, user, workdir string
@@ -84,7 +84,7 @@ func (m *making) check() error {
 	return errors.Join(append(problems, m.delivering.check())...)
 }
 
-// make makes the image of files that list gives, which may use a directory for that, and delivers it.
+// make builds an image from the files that list returns, and delivers it. list may use a directory.
 func (m *making) make(command *cobra.Command, by string, list func(context.Context, string) ([]image.File, error)) (err error) {
 	name, err := image.ParseName(m.name)
 	if err != nil {

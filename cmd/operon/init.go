@@ -51,10 +51,10 @@ No file is overwritten, and a command that fails leaves nothing behind.`,
 	return command
 }
 
-// tell shows what takes long.
+// tell prints the current step, for steps that take long.
 func tell(doing string) { fmt.Fprintln(os.Stderr, doing) }
 
-// carryOut writes what is planned, or shows it, and says what to do next.
+// carryOut writes or shows the planned changes, and prints the next steps.
 func carryOut(command *cobra.Command, plan *scaffold.Plan, dryRun bool) error {
 	out := command.OutOrStdout()
 	if dryRun {
@@ -88,7 +88,7 @@ func carryOut(command *cobra.Command, plan *scaffold.Plan, dryRun bool) error {
 	return nil
 }
 
-// shownFolder is a directory as seen from the current one, if it is in it.
+// shownFolder returns a directory relative to the current one if it is inside it.
 func shownFolder(dir string) string {
 	current, err := os.Getwd()
 	if err != nil {

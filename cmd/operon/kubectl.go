@@ -12,9 +12,9 @@ chooses the cluster (default $OPERON_CLUSTER, or "default").`,
 		Example: `  operon kubectl get pods
   operon kubectl apply -f sample.yaml
   operon kubectl --cluster other get nodes`,
-		DisableFlagParsing: true, // they are kubectl's to read
+		DisableFlagParsing: true, // kubectl parses the flags
 		RunE: func(command *cobra.Command, args []string) error {
-			if len(args) == 0 || args[0] == "-h" || args[0] == "--help" { // this command's own, for which nothing must be built
+			if len(args) == 0 || args[0] == "-h" || args[0] == "--help" { // the help of this command, which needs no build
 				return command.Help()
 			}
 			return become(command, "operon", append([]string{"kubectl"}, args...))

@@ -59,7 +59,7 @@ To suppress a finding, write a comment at its place, or above the function or ty
 	return command
 }
 
-// formatSARIF is for code scanning.
+// formatSARIF is a format for code scanning.
 const formatSARIF = "sarif"
 
 func printLint(out io.Writer, output output, report *doctor.Report) error {
@@ -69,7 +69,7 @@ func printLint(out io.Writer, output output, report *doctor.Report) error {
 	return output.print(out, forms{json: report.JSON, text: func(out io.Writer) error { return report.Text(out, lintLook()) }})
 }
 
-// lintLook is how standard output wants to be written to.
+// lintLook returns the width and colors of standard output.
 func lintLook() doctor.Look {
 	look := lookOf(os.Stdout)()
 	return doctor.Look{Width: look.Width, Colour: look.Colour}

@@ -1,5 +1,5 @@
-// Command operon writes, runs, tests and ships Kubernetes operators. Each command has one file here, which has flags,
-// output and nothing else; the work is done by the packages that the commands are named after.
+// Command operon writes, runs, tests and ships Kubernetes operators. Each command has one file here, which contains only its
+// flags and output. The work is done by the packages with the names of the commands.
 package main
 
 import (
@@ -19,17 +19,17 @@ import (
 
 // Exit codes, the same for all commands.
 const (
-	// exitFindings: the command ran, and what it checked is not as it should be.
+	// exitFindings means that the command ran, and that its check found problems.
 	exitFindings = 1
-	// exitFailed: the command could not do what it was asked to, also because of a mistake in the command line.
+	// exitFailed means that the command failed, or that the command line is invalid.
 	exitFailed = 2
-	// exitInterrupted is what shells report for SIGINT.
+	// exitInterrupted is the exit code that shells report for SIGINT.
 	exitInterrupted = 130
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	code := run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string) int {
 	if errors.As(err, &ends) && ends.err == nil {
 		return ends.code
 	}
-	fmt.Fprintf(os.Stderr, "operon: %s\n", terminal.Clean(err.Error())) // it may quote what a cluster has
+	fmt.Fprintf(os.Stderr, "operon: %s\n", terminal.Clean(err.Error())) // it may quote text from a cluster
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(os.Stderr, "see `%s --help`\n", command.CommandPath())
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string) int {
 	return exitFailed
 }
 
-// exitError is an error with an exit code of its own. Without an error, everything was printed already.
+// exitError is an error with its own exit code. If err is nil, everything was already printed.
 type exitError struct {
 	code int
 	err  error
@@ -83,7 +83,7 @@ func (e exitError) Unwrap() error { return e.err }
 // usageError is a mistake in the command line.
 type usageError struct{ error }
 
-// groups of commands in the help, in order.
+// groups are the groups of commands in the help, in order.
 var groups = []struct {
 	title    string
 	commands []func() *cobra.Command
@@ -142,7 +142,7 @@ existing cluster. Commands read flags that are not set from operon.yaml in the p
 	return root
 }
 
-// newHelp is cobra's help command, which takes an unknown topic for a mistake.
+// newHelp returns cobra's help command, but an unknown topic is an error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
@@ -158,7 +158,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// elsewhere are the commands that users of other tools look for, and ours for them.
+// elsewhere maps commands of other tools to the commands of operon.
 var elsewhere = map[string]string{
 	"dev": "up", "run": "up", "start": "up", "serve": "up", "apply": "deploy", "install": "deploy", "uninstall": "undeploy", "delete": "down", "destroy": "down", "clean": "down",
 	"test": "prove", "chaos": "prove", "fuzz": "prove", "vet": "lint", "check": "lint", "validate": "lint", "scorecard": "lint", "describe": "explain", "why": "explain", "new": "init", "add": "create", "scaffold": "create",
@@ -178,7 +178,7 @@ func suggestion(command *cobra.Command, typed string) string {
 	return ""
 }
 
-// oneDirectory takes at most one argument, a directory.
+// oneDirectory accepts at most one argument, a directory.
 func oneDirectory(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usageError{fmt.Errorf("want one directory, got %d: %q", len(args), args)}
@@ -186,7 +186,7 @@ func oneDirectory(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// folderOf is the directory that is named, or the current one.
+// directoryOf returns the directory in the arguments, or the current directory.
 func directoryOf(args []string) string {
 	if len(args) == 0 {
 		return "."

@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// The test binary is operon itself when it is called as that.
+// asOperon makes the test binary run operon.
 const asOperon = "OPERON_TEST_AS_OPERON"
 
 func TestMain(m *testing.M) {
@@ -24,19 +24,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// result of one call.
+// result is the result of one run of the command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// operon calls the command with a fake operon-cluster, which tells its name and arguments.
+// operon runs the command with a fake operon-cluster, which prints its name and arguments.
 func operon(t *testing.T, args ...string) result {
 	t.Helper()
 	return ended(t, asOperonIn(t, args...))
 }
 
-// asOperonIn prepares such a call.
+// asOperonIn returns such a run without starting it.
 func asOperonIn(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	fake := filepath.Join(t.TempDir(), "fake")
@@ -46,7 +46,7 @@ func asOperonIn(t *testing.T, args ...string) *exec.Cmd {
 	return command
 }
 
-// ended runs a call to its end.
+// ended runs a command until it ends, and returns the result.
 func ended(t *testing.T, command *exec.Cmd) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -150,7 +150,7 @@ func TestFailuresAreOneLine(t *testing.T) {
 		"crd check .":        "operon: . has no CustomResourceDefinition in it: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		"crd check crd.go":   "operon: crd.go:22: mapping values are not allowed in this context; want manifests in YAML or JSON: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		"crd check ../../examples/site/config/samples/site.yaml": "operon: ../../examples/site/config/samples/site.yaml has no CustomResourceDefinition in it: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
-		// Of several, the one that is of no use is named.
+		// Of several paths, the error names the unusable one.
 		"crd check ../../examples/site/config/crd /nowhere": "operon: there is no file or directory /nowhere: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		"deploy /nowhere --image a":                         "operon: there is no directory /nowhere; name the directory of an operator project\n",
 		"undeploy /nowhere":                                 "operon: there is no directory /nowhere; name the directory of an operator project\n",

@@ -23,7 +23,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// What Kubernetes has for pods works on a node of containers, on one cluster, with a busybox of Debian's.
+// The features of Kubernetes for pods work on a node of containers, in one cluster, with Debian's busybox.
 func TestNodeOfContainers(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -62,13 +62,13 @@ func TestNodeOfContainers(t *testing.T) {
 	}
 }
 
-// node is a cluster with a node of containers, that has the image busybox:1.
+// node is a cluster with a node of containers that has the image busybox:1.
 type node struct {
 	kubernetes.Interface
 	env []string
 }
 
-// newNode skips the test where there are no containers, or no busybox for them.
+// newNode skips the test if the machine cannot run containers or has no busybox for them.
 func newNode(t *testing.T) *node {
 	t.Helper()
 	n := &node{env: append(newReader(t).env, asOperon+"=yes")}
@@ -100,7 +100,7 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-// command is operon as a user calls it, who may type something.
+// command returns a run of operon with typed as its input.
 func (n *node) command(t *testing.T, typed string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -113,7 +113,7 @@ func (n *node) run(t *testing.T, typed string, args ...string) result {
 	return ended(t, n.command(t, typed, args...))
 }
 
-// kubectl has to succeed, and returns what it printed.
+// kubectl runs kubectl and returns its output. It has to succeed.
 func (n *node) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	r := n.run(t, "", append([]string{"kubectl"}, args...)...)
@@ -130,8 +130,8 @@ func (n *node) apply(t *testing.T, manifest string) {
 	}
 }
 
-// pod is a manifest of a pod with one container, app, that runs a script of the shell; more is the rest of its
-// container and, less indented, of its pod.
+// pod returns the manifest of a pod with one container, app, that runs a shell script. more contains further fields of the
+// container and, with less indentation, of the pod.
 func pod(name, script, more string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -148,7 +148,7 @@ spec:
 ---`, name, name, script, more)
 }
 
-// await waits until what is told of a pod is as wanted.
+// await waits until check returns no error for a pod.
 func (n *node) await(t *testing.T, name, what string, check func(*corev1.Pod) error) *corev1.Pod {
 	t.Helper()
 	var found *corev1.Pod
@@ -174,7 +174,7 @@ func hasReady(pod *corev1.Pod, want corev1.ConditionStatus) error {
 	return nil
 }
 
-// restarted wants the container of a pod to be in its second life.
+// restarted returns an error unless the container of a pod was restarted and runs.
 func restarted(pod *corev1.Pod) error {
 	if s := pod.Status.ContainerStatuses; len(s) == 0 || s[0].RestartCount == 0 || s[0].State.Running == nil {
 		return errors.New("it was not restarted")
@@ -182,7 +182,7 @@ func restarted(pod *corev1.Pod) error {
 	return nil
 }
 
-// says waits until a pod has done what it does without an error, and returns its log.
+// says waits until a pod has succeeded, and returns its log.
 func (n *node) says(t *testing.T, name string) string {
 	t.Helper()
 	pod := n.awaitEnd(t, name)
@@ -212,7 +212,7 @@ func (n *node) log(t *testing.T, name, container string) string {
 	return string(said)
 }
 
-// follow follows a pod's log, and returns when something of it was read.
+// follow follows the log of a pod, and returns when it has received a part of the log.
 func (n *node) follow(t *testing.T, name string) (*exec.Cmd, *heard) {
 	t.Helper()
 	logs, said := n.command(t, "", "kubectl", "logs", "-f", name), &heard{first: make(chan struct{})}
@@ -231,10 +231,10 @@ func (n *node) follow(t *testing.T, name string) (*exec.Cmd, *heard) {
 	return logs, said
 }
 
-// heard is what a command says.
+// heard is the output of a command.
 type heard struct {
 	all   bytes.Buffer
-	first chan struct{} // closed when it has said something
+	first chan struct{} // closed after the first output
 	once  sync.Once
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// named are the pods of a StatefulSet, which tell their names.
+// named are the pods of a StatefulSet, which serve their names.
 const named = `
 {apiVersion: v1, kind: Service, metadata: {name: named}, spec: {clusterIP: None, selector: {app: named}, ports: [{name: http, port: 8080}]}}
 ---
@@ -28,7 +28,7 @@ spec:
         readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
 ---`
 
-// services are Services of the pods above, and one of none.
+// services are Services for the pods above, and one without pods.
 const services = `
 {apiVersion: v1, kind: Service, metadata: {name: spread}, spec: {selector: {app: named}, ports: [{port: 80, targetPort: 8080}]}}
 ---
@@ -43,9 +43,10 @@ const services = `
 {apiVersion: v1, kind: Service, metadata: {name: empty}, spec: {selector: {app: nobody}, ports: [{port: 80}]}}
 ---`
 
-// asks is what a pod asks of them. First of all it is refused by a Service of no pods, before the kernel has sent the pod
-// anything that might count against that; with busybox, a time-out of wget's would be a crash.
-// Each Service hears of the pods by itself, names and rules hear of Services one by one, and what is asked by UDP may be lost.
+// asks is the script of a pod that connects to them. First, a Service without pods refuses its connection, before the kernel
+// has sent the pod any message that is rate limited together with the refusal. With busybox, a timeout of wget would be a
+// crash. The components receive the pods of each Service separately, names and rules are updated for one Service after the
+// other, and UDP queries may be lost.
 const asks = `
 until nslookup empty.default.svc.cluster.local; do sleep 0.1; done >/dev/null
 until nc -w 20 empty 80 </dev/null 2>&1 | grep -o 'Connection refused'; do sleep 0.1; done
@@ -60,7 +61,8 @@ until nslookup nothing.default.svc.cluster.local | grep -o NXDOMAIN | uniq | gre
 until nslookup $(nslookup spread.default.svc.cluster.local | grep -o '198.19[0-9.]*' | tail -n 1) | grep -o 'spread.*'; do sleep 0.1; done
 `
 
-// names lead to Services and to each of their pods, and Services to one at a time or to the same.
+// names checks that names resolve to Services and to each of their pods, and that Services forward to different pods or, if
+// they are sticky, to the same one.
 func names(t *testing.T, n *node) {
 	n.apply(t, named+services+pod("asks", asks, ""))
 	const want = "Connection refused\nnamed-0\nnamed-1\nnamed-0\nnamed-1\n1\n" +
@@ -70,7 +72,7 @@ func names(t *testing.T, n *node) {
 	}
 }
 
-// ofTheNode is a pod in the node's own namespaces, which are not the machine's.
+// ofTheNode checks that a pod in the namespaces of its host is in the node's namespaces, which are not the machine's.
 func ofTheNode(t *testing.T, n *node) {
 	n.apply(t, strings.Replace(pod("deep", "hostname; grep -o operon0 /proc/net/dev; cut -c 1-11 /proc/1/cmdline | head -n 1; for kind in net pid ipc uts; do readlink /proc/self/ns/$kind; done", ""),
 		"spec:", "spec:\n  hostNetwork: true\n  hostPID: true\n  hostIPC: true", 1))

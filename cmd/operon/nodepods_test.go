@@ -19,7 +19,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// ordered has containers one at a time, and a sidecar from the first of them to after the last.
+// ordered checks that init containers run one at a time, and that a sidecar runs from the first of them until after the last
+// container.
 func ordered(t *testing.T, n *node) {
 	const mounts = "volumeMounts: [{name: shared, mountPath: /shared}]"
 	manifest := pod("ordered", "echo main >> /shared/order; cat /shared/order", "    "+mounts+`
@@ -33,7 +34,7 @@ func ordered(t *testing.T, n *node) {
     `+mounts+`
   - {name: second, image: "busybox:1", command: [sh, -c, "echo second >> /shared/order"], `+mounts+`}
   volumes: [{name: shared, emptyDir: {}}]`)
-	n.apply(t, strings.Replace(manifest, "PeriodSeconds: 1\n", "PeriodSeconds: 60\n", 1)) // for what it says at its end
+	n.apply(t, strings.Replace(manifest, "PeriodSeconds: 1\n", "PeriodSeconds: 60\n", 1)) // for its output at its end
 	const order = "first\nsidecar\nsecond\nmain\n"
 	if said := n.says(t, "ordered"); said != order {
 		t.Errorf("the order is %q", said)
@@ -43,7 +44,7 @@ func ordered(t *testing.T, n *node) {
 	}
 }
 
-// failsToBegin has an init container fail, and no other start.
+// failsToBegin checks that after an init container failed, no other container starts.
 func failsToBegin(t *testing.T, n *node) {
 	n.apply(t, pod("begins", "echo never", `
   initContainers: [{name: init, image: "busybox:1", command: [sh, -c, "exit 3"]}]`))
@@ -69,7 +70,7 @@ spec:
       containers: [{name: app, image: "busybox:1", command: [sh, -c, %q]}]
 ---`
 
-// jobs are done as often as they want, or given up: by the number of their failures, or in the end.
+// jobs checks that Jobs run as often as specified, and that they fail after too many failures or after their deadline.
 func jobs(t *testing.T, n *node) {
 	n.apply(t, fmt.Sprintf(job, "thrice", "completions: 3\n  parallelism: 2", "true")+
 		fmt.Sprintf(job, "fails", "backoffLimit: 1", "exit 1")+
@@ -87,7 +88,7 @@ func jobs(t *testing.T, n *node) {
 	}
 }
 
-// triedAgain is a pod that fails at first, and then does not.
+// triedAgain checks that a pod that fails at first is retried and then succeeds.
 func triedAgain(t *testing.T, n *node) {
 	manifest := pod("again", "echo x >> /lives/all; wc -l < /lives/all; test $(wc -l < /lives/all) = 2", `
     volumeMounts: [{name: lives, mountPath: /lives}]
@@ -98,7 +99,7 @@ func triedAgain(t *testing.T, n *node) {
 	}
 }
 
-// daemons run on each node that takes them.
+// daemons checks that a DaemonSet runs on each node that accepts its pods.
 func daemons(t *testing.T, n *node) {
 	n.apply(t, `
 apiVersion: apps/v1
@@ -117,7 +118,7 @@ spec:
 	}
 }
 
-// cronJobs start a Job when its time has come, which has been missed here, and by hand.
+// cronJobs checks that a CronJob starts a Job for its schedule, which was missed here, and manually.
 func cronJobs(t *testing.T, n *node) {
 	n.apply(t, `
 apiVersion: batch/v1
@@ -165,7 +166,8 @@ func (n *node) awaitJob(t *testing.T, name string, want batchv1.JobConditionType
 	return job
 }
 
-// settingsOfPods come by the environment and as files, which follow their object, and so does what is told of the pod and its address.
+// settingsOfPods checks that pods receive settings in the environment and as files, which are updated with their object, and
+// also fields of the pod and its address.
 func settingsOfPods(t *testing.T, n *node) {
 	const script = `echo $FROM_CONFIG $FROM_SECRET $NODE $CPU; test $ADDRESS = $(hostname -i) && stat -L -c '%a %s' /secret/key; cat /all/labels; echo
 test -s /all/token && echo token; mount | grep -o 'on /memory type tmpfs'; echo kept > /memory/file && cat /memory/file
@@ -199,13 +201,13 @@ until test $(cat /config/key) = after; do sleep 0.1; done; cat /config/key /one/
       - downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: "metadata.labels"}}]}`))
 	n.await(t, "settings", "to be ready", ready)
 	n.kubectl(t, "patch", "configmap", "settings", "--patch", `{"data": {"key": "after"}}`)
-	const want = "before hidden container-0 7\n400 6\napp=\"settings\"\ntoken\non /memory type tmpfs\nkept\nafterbefore" // a part of a volume stays
+	const want = "before hidden container-0 7\n400 6\napp=\"settings\"\ntoken\non /memory type tmpfs\nkept\nafterbefore" // a subPath of a volume is not updated
 	if said := n.says(t, "settings"); said != want {
 		t.Errorf("%q, want %q", said, want)
 	}
 }
 
-// volumes keep what is written to them after their pod.
+// volumes checks that volumes retain their contents after their pod was deleted.
 func volumes(t *testing.T, n *node) {
 	shared, local := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(shared, "here"), []byte("of the machine\n"), 0o644); err != nil {
@@ -245,7 +247,8 @@ spec:
 	}
 }
 
-// limits of memory and processors hold, also those that change while a container runs, and who passes that of memory is told of.
+// limits checks that limits of memory and processors are enforced, even if they change while a container runs, and that
+// exceeding a memory limit is reported.
 func limits(t *testing.T, n *node) {
 	const script = `quota() { cat /sys/fs/cgroup/cpu.max 2>/dev/null || echo $(cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us); }
 quota; until test "$(quota)" != "25000 100000"; do sleep 0.1; done; quota`
@@ -262,7 +265,7 @@ quota; until test "$(quota)" != "25000 100000"; do sleep 0.1; done; quota`
 	}
 }
 
-// confined takes rights from a container.
+// confined checks that a security context restricts a container.
 func confined(t *testing.T, n *node) {
 	n.apply(t, pod("confined", `echo $(id -u) $(id -g); touch /file || touch /tmp/file; grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status`, `
     securityContext:
@@ -282,8 +285,7 @@ func confined(t *testing.T, n *node) {
 	}
 }
 
-// ends has a pod begin and end in order: what it wants to do after its start and before its end, then what it does when
-// it is told to end.
+// ends checks the start and end of a pod: its postStart and preStop commands run, and then it handles the signal to terminate.
 func ends(t *testing.T, n *node) {
 	manifest := pod("ends", "trap 'echo told; exit' TERM; until test -e /begun; do sleep 0.1; done; echo up; touch /up; while sleep 0.1; do :; done", `
     readinessProbe: {exec: {command: [test, -e, /up]}, periodSeconds: 1, timeoutSeconds: 60}
@@ -299,7 +301,7 @@ func ends(t *testing.T, n *node) {
 	}
 }
 
-// stubborn has a pod that does not end be killed, and not before its time.
+// stubborn checks that a pod that ignores the signal to terminate is killed, but not before its grace period ends.
 func stubborn(t *testing.T, n *node) {
 	manifest := pod("stubborn", "trap 'echo no' TERM; echo up; while sleep 0.1; do :; done", "")
 	n.apply(t, strings.Replace(manifest, "PeriodSeconds: 1\n", "PeriodSeconds: 3\n", 1))
@@ -318,7 +320,7 @@ func stubborn(t *testing.T, n *node) {
 	}
 }
 
-// probes take a pod out of service, and start its container again.
+// probes checks that probes remove a pod from its Services and restart its container.
 func probes(t *testing.T, n *node) {
 	manifest := pod("probed", "mkdir -p /www; touch /www/well; exec httpd -f -p 8080 -h /www", `
     readinessProbe: {httpGet: {path: /well, port: 8080}, periodSeconds: 1, failureThreshold: 1}
@@ -332,7 +334,7 @@ func probes(t *testing.T, n *node) {
 	n.await(t, "probed", "to be ready", ready)
 }
 
-// startup starts a container again that does not come up, and leaves one alone that does.
+// startup checks that a startup probe restarts a container that never becomes ready, but not a slow one.
 func startup(t *testing.T, n *node) {
 	const probe = "    startupProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: %d}"
 	never := pod("never-up", "sleep 600", fmt.Sprintf(probe, 1))

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// refused are pods that cannot run as they want: each tells why, and starts nothing.
+// refused checks that pods that cannot run report the reason and start no container.
 func refused(t *testing.T, n *node) {
 	policy := func(name, image, policy string) string {
 		return strings.Replace(pod(name, "echo ran", "    imagePullPolicy: "+policy), "busybox:1", image, 1)
@@ -37,7 +37,7 @@ func refused(t *testing.T, n *node) {
 	}
 }
 
-// refusedRuntimes are those that the cluster does not know, and that the node does not have.
+// refusedRuntimes checks runtime classes that the cluster does not know, and ones that the node does not have.
 func refusedRuntimes(t *testing.T, n *node) {
 	wants := func(name, class string) string { return pod(name, "echo ran", "  runtimeClassName: "+class) }
 	r := n.run(t, wants("unknown-class", "unknown"), "kubectl", "apply", "-f", "-")
@@ -53,7 +53,7 @@ func refusedRuntimes(t *testing.T, n *node) {
 		lacking := func(event corev1.Event) bool {
 			return strings.Contains(event.Message, `no runtime for "elsewhere" is configured`)
 		}
-		if !slices.ContainsFunc(events.Items, lacking) { // at first the node may not know the class either
+		if !slices.ContainsFunc(events.Items, lacking) { // at first, the node may not know the class either
 			return fmt.Errorf("told is %v", events.Items)
 		}
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// attach types something into the program of a container.
+// attach checks that input can be sent to the program of a container.
 func attach(t *testing.T, n *node) {
 	n.apply(t, pod("attach", `while read -r line; do echo "got $line"; done; echo end`, "    stdin: true\n    stdinOnce: true"))
 	n.await(t, "attach", "to be ready", ready)
@@ -30,7 +30,7 @@ func attach(t *testing.T, n *node) {
 	n.says(t, "attach")
 }
 
-// execInto gives a program its input, and gets its output, its errors and its exit code.
+// execInto checks that exec passes a program its input, and returns its output, its errors and its exit code.
 func execInto(t *testing.T, n *node) {
 	n.apply(t, pod("exec", "sleep 600", ""))
 	n.await(t, "exec", "to be ready", ready)
@@ -43,7 +43,7 @@ func execInto(t *testing.T, n *node) {
 	}
 }
 
-// copyFiles has a file go into a pod, and come back.
+// copyFiles checks that a file can be copied to a pod and back.
 func copyFiles(t *testing.T, n *node) {
 	n.apply(t, pod("cp", "sleep 600", ""))
 	n.await(t, "cp", "to be ready", ready)
@@ -59,7 +59,7 @@ func copyFiles(t *testing.T, n *node) {
 	}
 }
 
-// followLogs sees what is said before and after, and ends with the pod.
+// followLogs checks that a followed log contains earlier and later output, and ends with the pod.
 func followLogs(t *testing.T, n *node) {
 	n.apply(t, pod("logs", "echo before; until test -e /go; do sleep 0.1; done; echo after", ""))
 	n.await(t, "logs", "to be ready", ready)
@@ -84,7 +84,7 @@ func followLogs(t *testing.T, n *node) {
 	}
 }
 
-// longLogs are kept in parts, and who follows them sees all.
+// longLogs checks that logs are rotated, and that a client that follows a log receives all of it.
 func longLogs(t *testing.T, n *node) {
 	n.apply(t, pod("long", "echo begin; until test -e /go; do sleep 0.1; done; yes $(printf %01000d 0) | head -n 12000; until test -e /end; do sleep 0.1; done; echo end", ""))
 	last := func(what, want string) {
@@ -109,7 +109,7 @@ func longLogs(t *testing.T, n *node) {
 	}
 }
 
-// logsOfBefore are those of a container that was started again.
+// logsOfBefore checks the logs of a previous run of a restarted container.
 func logsOfBefore(t *testing.T, n *node) {
 	manifest := pod("previous", "echo x >> /lives/all; echo life $(wc -l < /lives/all); test $(wc -l < /lives/all) = 2 && sleep 600; exit 3", `
     volumeMounts: [{name: lives, mountPath: /lives}]
@@ -124,7 +124,7 @@ func logsOfBefore(t *testing.T, n *node) {
 	}
 }
 
-// forwardPort reaches a server in a pod from this machine.
+// forwardPort checks that a server in a pod can be reached from this machine.
 func forwardPort(t *testing.T, n *node) {
 	n.apply(t, pod("forward", "exec httpd -f -p 8080 -h /etc", `
     readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}`))
@@ -153,7 +153,7 @@ func forwardPort(t *testing.T, n *node) {
 	}
 }
 
-// debugPod looks at the processes of a container from another one that is put beside it.
+// debugPod checks that an ephemeral container sees the processes of another container.
 func debugPod(t *testing.T, n *node) {
 	n.apply(t, pod("debugged", "sleep 600 # here", ""))
 	n.await(t, "debugged", "to be ready", ready)

@@ -17,7 +17,7 @@ const (
 	formatText = "text"
 	formatJSON = "json"
 	formatYAML = "yaml"
-	// formatName prints kind/name lines, for commands whose facts are objects.
+	// formatName prints lines of the form kind/name, for commands whose facts are objects.
 	formatName = "name"
 )
 
@@ -27,14 +27,14 @@ type output struct {
 	formats []string
 }
 
-// addFlag adds the flag. All commands have the formats text, json and yaml; others are those that this one has in addition.
+// addFlag adds the flag. All commands have the formats text, json and yaml. others are additional formats.
 func (o *output) addFlag(command *cobra.Command, of string, others ...string) {
 	o.formats = append([]string{formatText, formatJSON, formatYAML}, others...)
 	command.Flags().StringVarP(&o.format, "output", "o", formatText, "`FORMAT` of "+of+": "+o.list())
 	completeWith(command, "output", o.formats...)
 }
 
-// list returns the formats in words.
+// list returns the formats as a phrase.
 func (o *output) list() string {
 	last := len(o.formats) - 1
 	return strings.Join(o.formats[:last], ", ") + " or " + o.formats[last]
@@ -48,7 +48,7 @@ func (o *output) check() error {
 	return nil
 }
 
-// forms are what a command prints in each format.
+// forms is the output of a command in each format.
 type forms struct {
 	text func(io.Writer) error
 	// facts are encoded as JSON and YAML, unless json writes the JSON.
@@ -83,7 +83,7 @@ func printJSON(out io.Writer, what any) error {
 	return encoder.Encode(what)
 }
 
-// printYAML prints the YAML of what is written as JSON, so that both have the same fields.
+// printYAML prints the written JSON as YAML, so both have the same fields.
 func printYAML(out io.Writer, write func(io.Writer) error) error {
 	var written bytes.Buffer
 	if err := write(&written); err != nil {
@@ -97,10 +97,10 @@ func printYAML(out io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// nameLine is the line of an object in the format name, as kubectl prints and reads it.
+// nameLine returns the line of an object in the format name, which kubectl also prints and reads.
 func nameLine(kind, name string) string { return strings.ToLower(kind) + "/" + name }
 
-// nameLines are those of objects written as "Kind namespace/name" or "Kind name".
+// nameLines returns the lines of objects in the form "Kind namespace/name" or "Kind name".
 func nameLines(addresses ...string) []string {
 	var lines []string
 	for _, address := range addresses {

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 )
 
-// withOutput has the arguments that each command with the flag -o needs, and whether it prints objects.
+// withOutput contains the arguments that each command with the flag -o needs, and whether it prints objects.
 var withOutput = map[string]struct {
 	arguments string
 	objects   bool
@@ -31,7 +31,7 @@ var withOutput = map[string]struct {
 	"up":                {arguments: "--once", objects: true},
 }
 
-// Every command that prints facts has the flag -o with the same formats, the same help, the same error and completion.
+// Every command that prints facts has the flag -o with the same formats, help, error and completion.
 func TestEveryOutputFlag(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -76,7 +76,7 @@ func TestEveryOutputFlag(t *testing.T) {
 	}
 }
 
-// The YAML has the facts of the JSON.
+// The YAML contains the same facts as the JSON.
 func TestYAMLIsTheJSON(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"version", "cluster list", "lint ../../examples/memcached", "doctor", "generate --dry-run ../../examples/memcached"} {
@@ -91,7 +91,7 @@ func TestYAMLIsTheJSON(t *testing.T) {
 				t.Errorf("operon %s -o %s: %v, %s, %s", call, format, err, got.stdout, got.stderr)
 			}
 		}
-		if call != "doctor" && !reflect.DeepEqual(decoded[0], decoded[1]) { // the disk may fill between two calls of doctor
+		if call != "doctor" && !reflect.DeepEqual(decoded[0], decoded[1]) { // the free disk space may change between two runs of doctor
 			t.Errorf("operon %s prints %v and %v", call, decoded[0], decoded[1])
 		}
 	}
@@ -128,7 +128,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// The names of CRDs are lines that kubectl takes, and findings still decide the exit code.
+// The names of CRDs are lines that kubectl accepts, and findings still determine the exit code.
 func TestNamesOfFindings(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

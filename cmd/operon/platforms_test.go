@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// What is for macOS compiles there, and for Windows what an operator imports: nobody here would notice otherwise. A
-// compiler would take minutes for all that they import; what it would refuse is found without making code.
+// All packages compile for macOS, and the packages that an operator imports compile for Windows: otherwise this would not be
+// noticed. A compiler would take minutes for all dependencies. Therefore the test only checks types and generates no code.
 func TestOtherPlatforms(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -27,7 +27,7 @@ func TestOtherPlatforms(t *testing.T) {
 		"the cluster on macOS":   {"darwin", "../../cluster", []string{"./..."}},
 		"an operator on Windows": {"windows", "../..", []string{".", "./operontest"}},
 	} {
-		t.Run(name, func(t *testing.T) { // one at a time, as each takes a lot of memory
+		t.Run(name, func(t *testing.T) { // not parallel, because each needs a lot of memory
 			found, fset := compiled{"unsafe": types.Unsafe}, token.NewFileSet()
 			for _, p := range listed(t, c.system, c.module, c.packages) {
 				if p.Error != nil {
@@ -44,7 +44,7 @@ func TestOtherPlatforms(t *testing.T) {
 	}
 }
 
-// platformPackage is what go list tells of a package for a platform.
+// platformPackage is the output of go list for a package and a platform.
 type platformPackage struct {
 	ImportPath, Dir string
 	GoFiles         []string
@@ -53,7 +53,7 @@ type platformPackage struct {
 	Error           *struct{ Err string }
 }
 
-// listed are packages with all that they import, which stands before them.
+// listed returns packages and all their dependencies, dependencies first.
 func listed(t *testing.T, system, module string, packages []string) []*platformPackage {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", append([]string{"list", "-e", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,DepOnly,Error"}, packages...)...)
@@ -87,10 +87,10 @@ func unless(err, expected error) error {
 	return err
 }
 
-// compiled are packages whose types are known, by their path.
+// compiled contains packages with known types, by path.
 type compiled map[string]*types.Package
 
-// add finds out a package's types, and what is wrong with them. It does not look into functions of packages that are only imported.
+// add checks the types of a package and returns its errors. It skips the bodies of functions in dependencies.
 func (c compiled) add(fset *token.FileSet, p *platformPackage) error {
 	if c[p.ImportPath] != nil {
 		return nil
@@ -117,7 +117,7 @@ func (c compiled) add(fset *token.FileSet, p *platformPackage) error {
 		IgnoreFuncBodies: p.DepOnly,
 		Error:            func(err error) { errs = append(errs, err) },
 	}
-	c[p.ImportPath], _ = config.Check(p.ImportPath, fset, files, nil) // its error is the first of those
+	c[p.ImportPath], _ = config.Check(p.ImportPath, fset, files, nil) // its error is the first of errs
 	return errors.Join(errs...)
 }
 

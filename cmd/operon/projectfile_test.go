@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// writeProjectFile writes operon.yaml into a new directory.
+// writeProjectFile writes operon.yaml to a new directory.
 func writeProjectFile(t *testing.T, content string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -28,7 +28,7 @@ memory: 1Gi
 watch-namespaces: [a, b]
 `
 
-// Each command takes its flags from operon.yaml, and no others: what a flag on the command line excludes is not taken.
+// Each command reads only its own flags from operon.yaml. A value that a flag on the command line excludes is not used.
 func TestCommandsReadTheProjectFile(t *testing.T) {
 	t.Parallel()
 	dir := writeProjectFile(t, settingsOfAll)
@@ -46,7 +46,7 @@ func TestCommandsReadTheProjectFile(t *testing.T) {
 		"restart --kubeconfig x":      "cluster= kubeconfig=x namespace=web-system",
 		"up":                          "cluster=dev main=cmd/manager",
 		"up --cluster other --main x": "cluster=other main=x",
-		"down":                        "cluster=", // where up ran last
+		"down":                        "cluster=", // the cluster of the last up
 		"prove":                       "main=cmd/manager namespace=",
 		"prove --run x":               "main=",
 		"lint":                        "main=cmd/manager",
@@ -76,7 +76,8 @@ func TestCommandsReadTheProjectFile(t *testing.T) {
 	}
 }
 
-// A mistake in operon.yaml is one line with its place, whatever the command. Commands without a project do not read it.
+// An error in operon.yaml is reported in one line with its position, by every command. Commands without a project do not read
+// the file.
 func TestMistakesInTheProjectFile(t *testing.T) {
 	t.Parallel()
 	dir := writeProjectFile(t, "image: web:1.0\nreplica: 3\n")
@@ -103,7 +104,7 @@ func TestMistakesInTheProjectFile(t *testing.T) {
 	}
 }
 
-// The cluster of the file is that of kubectl, explain and the cluster commands, unless the environment names another.
+// kubectl, explain and the cluster commands use the cluster in the file, unless the environment names another one.
 func TestClusterOfTheProject(t *testing.T) {
 	t.Parallel()
 	dir := writeProjectFile(t, "cluster: dev\n")

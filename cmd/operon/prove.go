@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/prove"
 )
 
-// proving is what the verb is told.
+// proving contains the settings of the command.
 type proving struct {
 	target         prove.Target
 	budget, settle time.Duration
@@ -88,7 +88,7 @@ findings in the file that --accept names, do not count.`,
 	return command
 }
 
-// accept takes the arguments, and refuses what does not go together.
+// accept reads the arguments, and rejects combinations of flags that contradict each other.
 func (v *proving) accept(args []string, rbac string) error {
 	v.target.RBAC = rbac
 	if err := v.output.check(); err != nil {
@@ -113,7 +113,7 @@ func (v *proving) accept(args []string, rbac string) error {
 	return nil
 }
 
-// run tests, prints, and returns an error that carries the exit code.
+// run tests, prints the report, and returns an error with the exit code.
 func (v *proving) run(ctx context.Context, out io.Writer) (err error) {
 	folder, remove, err := prove.Folder()
 	if err != nil {
@@ -137,7 +137,7 @@ func (v *proving) run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// test loads the operator, starts a cluster, and lets things go wrong there.
+// test loads the operator, starts a cluster, and runs the test cases with faults there.
 func (v *proving) test(ctx context.Context, folder string, progress *report.Progress) (*report.Report, prove.Options, error) {
 	var file *prove.File
 	if v.replay != "" {
@@ -170,7 +170,7 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 	return found, options, errors.Join(err, stop())
 }
 
-// cluster finds the cluster, and returns what gives it back.
+// cluster sets the cluster of the test, and returns a function that releases it.
 func (v *proving) cluster(ctx context.Context, options *prove.Options, progress *report.Progress) (stop func() error, err error) {
 	if v.kubeconfig == "" {
 		progress.Update(report.Standing{Now: time.Now(), At: "starting a cluster"})
@@ -184,7 +184,7 @@ func (v *proving) cluster(ctx context.Context, options *prove.Options, progress 
 	return func() error { return nil }, err
 }
 
-// print prints the verdict.
+// print prints the report.
 func (v *proving) print(out io.Writer, found *report.Report, files []report.File) error {
 	return v.output.print(out, forms{
 		json: func(out io.Writer) error { return report.JSON(out, *found) },
@@ -197,12 +197,12 @@ func (v *proving) printText(out io.Writer, found *report.Report, files []report.
 		if _, err := io.WriteString(out, found.Rights.Needed); err != nil {
 			return err
 		}
-		out = os.Stderr // so that the Role alone can be put into a file
+		out = os.Stderr // so standard output contains only the Role and can be written to a file
 	}
 	return report.Text(out, *found, lookOf(os.Stdout)(), files...)
 }
 
-// progressTo is where progress is printed.
+// progressTo returns the writer for progress.
 func progressTo() io.Writer {
 	if global.quiet {
 		return io.Discard
@@ -210,18 +210,18 @@ func progressTo() io.Writer {
 	return os.Stderr
 }
 
-// lookOf tells how a file wants to be written to: colored and as wide as a terminal, or plainly.
+// lookOf returns a function that returns the look of output to a file: colored and as wide as the terminal, or plain.
 func lookOf(file *os.File) func() report.Look {
 	return func() report.Look {
 		width, _, err := term.GetSize(int(file.Fd()))
 		if err != nil {
-			width = 0 // it is not a terminal
+			width = 0 // the file is not a terminal
 		}
 		return report.Look{Colour: colored(file), Width: width}
 	}
 }
 
-// unproven is an operator that could not be tested.
+// unproven returns the error for an operator that could not be tested.
 func unproven(err error) error {
 	if err == nil {
 		return nil

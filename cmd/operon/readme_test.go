@@ -15,8 +15,8 @@ import (
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 
-// The commands that pages show exist, with the flags that are shown, and a block that is pasted does not stop
-// at a command that runs until it is interrupted.
+// The commands on the pages exist, with the flags that are shown. A pasted block does not stop at a command that runs until it
+// is interrupted.
 func TestPagesShowRealCommands(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"README.md", "docs/tutorial.md", "docs/install.md"} {
@@ -60,8 +60,9 @@ func checkBlock(t *testing.T, page, block string) {
 	}
 }
 
-// The block of README.md that installs Operon works in an empty directory; TestReadmeAndTutorial pastes the others. The clone is of this
-// repository. Only the build is not repeated: make puts the binaries there that `make binaries` has built before the tests.
+// The block of README.md that installs Operon works in an empty directory. TestReadmeAndTutorial pastes the other blocks. The
+// clone is a clone of this repository. Only the build is not repeated: make copies the binaries that `make binaries` built
+// before the tests.
 func TestReadmeInstalls(t *testing.T) {
 	t.Parallel()
 	repository, err := filepath.Abs("../..")

@@ -12,7 +12,7 @@ import (
 
 const commandsPage = "../../docs/reference/commands.md"
 
-// TestCommandsPage holds docs/reference/commands.md equal to the help of all commands.
+// TestCommandsPage checks that docs/reference/commands.md is equal to the help of all commands.
 func TestCommandsPage(t *testing.T) {
 	t.Parallel()
 	var page bytes.Buffer
@@ -37,7 +37,7 @@ func TestCommandsPage(t *testing.T) {
 	}
 }
 
-// writeHelp writes a section for a command and for each below it, and returns their number.
+// writeHelp writes a section for a command and for each subcommand, and returns their number.
 func writeHelp(t *testing.T, page *bytes.Buffer, command *cobra.Command) int {
 	t.Helper()
 	var help bytes.Buffer

@@ -15,8 +15,8 @@ import (
 	"github.com/operon-framework/operon/prove"
 )
 
-// acceptReplay accepts the arguments of a replay: besides the file, a command or a directory to run
-// instead of those that the file names.
+// acceptReplay reads the arguments of a replay: in addition to the file, a command or a directory to run instead of the ones in
+// the file.
 func (v *proving) acceptReplay(args []string) error {
 	own := v.target
 	own.Run = ""
@@ -29,8 +29,8 @@ func (v *proving) acceptReplay(args []string) error {
 	return nil
 }
 
-// consent returns what a replay runs and reads. A plan file may come from another client, so that what it
-// names is used only if the command line names the same, or reports that the file is trusted.
+// consent returns the target that a replay runs and reads. A plan file may come from another person. Therefore its commands and
+// paths are used only if the command line names the same ones or states that the file is trusted.
 func (v *proving) consent(file *prove.File) (prove.Target, error) {
 	target := file.Target
 	switch {
@@ -56,7 +56,7 @@ func (v *proving) consent(file *prove.File) (prove.Target, error) {
 		v.replay, strings.Join(asks, "\n  "))}
 }
 
-// outside lists the paths of a target that lie outside of the working directory.
+// outside lists the paths of a target that are outside of the working directory.
 func (v *proving) outside(target prove.Target) []string {
 	var asks []string
 	look := func(verb, path string) {
@@ -76,7 +76,7 @@ func (v *proving) outside(target prove.Target) []string {
 	return asks
 }
 
-// mainOf returns the main package of a target if it lies outside of the project, "" else.
+// mainOf returns the main package of a target if it is outside of the project, otherwise "".
 func mainOf(target prove.Target) string {
 	if filepath.IsLocal(target.Main) || target.Main == "" {
 		return ""
@@ -89,7 +89,7 @@ func inWorkingDir(path string) bool {
 	return err == nil && within(dir, path)
 }
 
-// within reports whether a path, links resolved, lies in a directory. Nothing lies in "".
+// within reports whether a path is inside a directory after links are resolved. It returns false if the directory is "".
 func within(dir, path string) bool {
 	if dir == "" {
 		return false
@@ -109,8 +109,8 @@ func resolved(path string) string {
 	return absolute
 }
 
-// remote returns the server of --kubeconfig, and whether it is on another machine. A kubeconfig that cannot
-// be read fails later, with its own error.
+// remote returns the server of --kubeconfig, and whether it is on another machine. For an unreadable kubeconfig it returns no
+// error, because using it fails later with its own error.
 func (v *proving) remote() (server string, is bool) {
 	if v.kubeconfig == "" {
 		return "", false

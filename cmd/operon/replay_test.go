@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/prove"
 )
 
-// kubeconfigOf writes a kubeconfig of a server.
+// kubeconfigOf writes a kubeconfig for a server.
 func kubeconfigOf(t *testing.T, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -21,7 +21,8 @@ func kubeconfigOf(t *testing.T, server string) string {
 	return path
 }
 
-// A plan file names a command and paths, and may come from anybody.
+// A plan file contains a command and paths, and may come from an untrusted person. A replay uses only the ones that the command
+// line names.
 func TestAReplayRunsOnlyWhatTheCommandLineNames(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	t.Chdir(dir)

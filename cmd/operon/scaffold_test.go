@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// in calls the command in a directory.
+// in runs the command in a directory.
 func in(t *testing.T, dir string, args ...string) result {
 	t.Helper()
 	command := asOperonIn(t, args...)
@@ -45,7 +45,7 @@ func TestInitAndCreateShowWhatTheyWouldWrite(t *testing.T) {
 	}
 }
 
-// Without a terminal nothing is asked: the error names the flag.
+// Without a terminal, nothing is asked: the error names the flag.
 func TestNothingIsAskedWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -84,7 +84,7 @@ func TestQuestionsAreAskedUntilTheAnswerFits(t *testing.T) {
 	}
 }
 
-// Every command has examples, and every line of them is one that the command takes.
+// Every command has examples, and the command accepts each line of them.
 func TestExamplesCanBePasted(t *testing.T) {
 	t.Parallel()
 	checkExamples(t, newRoot())
@@ -105,7 +105,7 @@ func checkExamples(t *testing.T, command *cobra.Command) {
 
 func checkExample(t *testing.T, command *cobra.Command, line string) {
 	t.Helper()
-	if _, after, is := strings.Cut(line, "$("); is { // what another command makes something of
+	if _, after, is := strings.Cut(line, "$("); is { // output that another command uses
 		line, _, _ = strings.Cut(after, ")")
 	}
 	words := shellWords(line)
@@ -134,7 +134,7 @@ func checkExample(t *testing.T, command *cobra.Command, line string) {
 	}
 }
 
-// shellWords are the words of the first command in a line, which is as simple as an example should be.
+// shellWords returns the words of the first command in a line. It supports only simple shell syntax.
 func shellWords(line string) []string {
 	var words []string
 	for _, word := range regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`).FindAllString(line, -1) {

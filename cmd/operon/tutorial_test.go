@@ -23,9 +23,9 @@ var unpasted = map[string]string{
 	"git clone https://github.com/operon-framework/operon.git": "the test has no network, and has built both commands already: this checkout stands for the clone",
 }
 
-// The README and the tutorial do what they say: a reader pastes all blocks of one and then the other, on one cluster, in
-// one directory, with a home directory in which nothing was done yet. The tutorial's edits are made, and what its
-// commands print is compared. The README's last block, which stops the cluster, comes last.
+// The README and the tutorial work as described: a reader pastes all blocks of the README and then of the tutorial, with one
+// cluster, in one directory, with a new home directory. The edits of the tutorial are made, and the output of its commands is
+// compared. The last block of the README, which stops the cluster, runs last.
 func TestReadmeAndTutorial(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
@@ -66,7 +66,7 @@ func TestReadmeAndTutorial(t *testing.T) {
 	r.paste(blocks[last][1])
 }
 
-// The PodRequest walkthrough does what it says, on real containers, and examples/podrequest is what comes of it.
+// The PodRequest walkthrough works as described, with real containers, and results in examples/podrequest.
 func TestPodRequestWalkthrough(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
@@ -85,16 +85,16 @@ func TestPodRequestWalkthrough(t *testing.T) {
 	}
 }
 
-// lacks is what is said on a machine that lacks something for containers, or for their images.
+// lacks matches the error on a machine that lacks something for containers or their images.
 var lacks = regexp.MustCompile("this machine cannot run a node of real containers|have no package busybox-static")
 
-// patienceOfReaders is how long they wait for one command.
+// patienceOfReaders is the timeout of one command.
 const patienceOfReaders = 10 * time.Minute
 
-// reader follows a page as somebody would who has only that.
+// reader follows a page like a user who has only that page.
 type reader struct {
 	t *testing.T
-	// dir is where the reader is, env what commands see.
+	// dir is the current directory of the reader, env the environment of commands.
 	dir string
 	env []string
 	// edited is the file that the text named last.
@@ -126,7 +126,7 @@ var (
 	fileNamed = regexp.MustCompile("`([\\w./-]+\\.(?:go|yaml))`")
 )
 
-// shortFolder is t.TempDir without the test's name: a home's path has to leave room for those of sockets.
+// shortFolder is t.TempDir without the name of the test: the path of a home has to be short enough for the paths of sockets.
 func shortFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "oh")
@@ -141,7 +141,7 @@ func shortFolder(t *testing.T) string {
 	return dir
 }
 
-// follow does what a page says, from its beginning to its end.
+// follow executes the instructions of a page.
 func (r *reader) follow(page string) {
 	r.t.Helper()
 	content, err := os.ReadFile(page)
@@ -168,8 +168,8 @@ func (r *reader) follow(page string) {
 	}
 }
 
-// paste pastes a block into a terminal: its commands run one at a time, each must succeed, and the next block is
-// pasted where the last command left the reader.
+// paste pastes a block into a terminal: its commands run one at a time, each must succeed, and the next block starts in the
+// directory in which the last command ended.
 func (r *reader) paste(block string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patienceOfReaders)
@@ -188,7 +188,7 @@ func (r *reader) paste(block string) {
 	r.dir = strings.TrimSpace(string(dir))
 }
 
-// session types the commands of a block, and compares what they print if the page shows it.
+// session runs the commands of a block, and compares their output if the page shows it.
 func (r *reader) session(text string) {
 	r.t.Helper()
 	commands := regexp.MustCompile(`(?m)^\$ `).Split(text, -1)
@@ -217,7 +217,7 @@ func (r *reader) session(text string) {
 	}
 }
 
-// write makes the file that the page named last what it shows.
+// write writes content to the file that the page named last.
 func (r *reader) write(content string) {
 	r.t.Helper()
 	if err := os.WriteFile(filepath.Join(r.dir, r.edited), []byte(content), 0o644); err != nil {
@@ -225,7 +225,7 @@ func (r *reader) write(content string) {
 	}
 }
 
-// edit makes a change that the page shows as a diff, in the file that it named last.
+// edit applies a diff on the page to the file that the page named last.
 func (r *reader) edit(diff string) {
 	r.t.Helper()
 	var before, after strings.Builder
@@ -267,13 +267,13 @@ var blanks = []struct {
 	{regexp.MustCompile(`(?m) $`), ""},
 }
 
-// shows reports whether a page has what was printed. An ellipsis on the page stands for whatever there is.
+// shows reports whether a page contains the printed text. An ellipsis on the page matches any text.
 func shows(page, printed string) bool {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(blank(page)), "…", "(?s:.*)")
 	return regexp.MustCompile("^" + pattern + "$").MatchString(blank(printed))
 }
 
-// Otherwise a page could say anything.
+// The comparison detects a page that does not match the output.
 func TestPagesHaveWhatIsPrinted(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string]bool{"one\n…\nfour": true, "…\nfour": true, "one\ntwo\n3 s\nfour": true, "one\n…\nthree": false, "…\none": false, "one": false} {
@@ -283,8 +283,7 @@ func TestPagesHaveWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// blank removes from what is printed what differs from one time to another: times, ids, and the width of
-// columns.
+// blank replaces the parts of output that differ between runs: times, IDs, and the width of columns.
 func blank(text string) string {
 	for _, b := range blanks {
 		text = b.what.ReplaceAllString(text, b.with)
@@ -294,7 +293,7 @@ func blank(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// order puts what is done at the same time, and told when it is done, after all else.
+// order returns a sort key that moves the lines of concurrent steps, which are printed when a step ends, to the end.
 func order(line string) string {
 	for _, first := range []string{"installed ", "operator built", "removed "} {
 		if strings.HasPrefix(line, first) {

@@ -62,7 +62,8 @@ operator that is not running.`,
 	return command
 }
 
-// confirmDeletion asks for the name of the operator before CRDs and custom resources are deleted. Any other answer keeps them.
+// confirmDeletion asks for the name of the operator before CRDs and custom resources are deleted. With any other answer, they
+// are kept.
 func confirmDeletion(in io.Reader, out io.Writer) func(deploy.DataDeletion) (bool, error) {
 	return func(of deploy.DataDeletion) (bool, error) {
 		fmt.Fprintf(out, "also delete CRD %s and all %d custom resources? This cannot be undone.\nType %s to delete them, or press Enter to keep them: ",

@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/deploy"
 )
 
-// That there is nothing to remove is said by then, and is all that there is to say.
+// If there is nothing to remove, this was already reported, and nothing else is printed.
 func TestWhatIsToldOfARemoval(t *testing.T) {
 	t.Parallel()
 	for want, removal := range map[string]deploy.Removal{

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// identity tells one build of operon from another.
+// identity identifies a build of operon.
 type identity struct {
 	Version string `json:"version"`
-	// Revision is the commit that it was built from, Modified whether there was more than that, and
-	// Time when that was committed. All are empty for a build outside of a checkout.
+	// Revision is the commit from which it was built, Modified reports whether there were uncommitted changes, and Time is the time
+	// of the commit. All are empty for a build outside of a checkout.
 	Revision string `json:"revision,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
 	Time     string `json:"time,omitempty"`
@@ -42,7 +42,7 @@ func newVersion() *cobra.Command {
 	return command
 }
 
-// identify is what the go command recorded of this build.
+// identify returns the information that the go command recorded in this build.
 func identify() identity {
 	id := identity{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -65,7 +65,7 @@ func identify() identity {
 	return id
 }
 
-// String is the identity in one line.
+// String returns the identity on one line.
 func (id identity) String() string {
 	line := fmt.Sprintf("operon %s, %s %s", id.Version, id.Go, id.Platform)
 	if id.Revision == "" {

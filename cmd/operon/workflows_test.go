@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The workflows that `operon init --ci` writes do what they say: their commands are run one at a time, except those
-// that need GitHub or a released version of Operon. The release contains what installs the operator.
+// The workflows that `operon init --ci` writes work as described: their commands run one at a time, except the ones that need
+// GitHub or a released version of Operon. The release contains the files that install the operator.
 func TestWorkflows(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
@@ -54,7 +54,7 @@ func TestWorkflows(t *testing.T) {
 	r.paste("test \"$(stat -c %a .docker/config.json)\" = 600\n")
 }
 
-// goEnv is a setting of go, where $HOME is another directory.
+// goEnv returns a setting of go. It is for commands for which $HOME is another directory.
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	r := &reader{t: t, dir: t.TempDir(), env: os.Environ()}
@@ -66,7 +66,7 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(value))
 }
 
-// workflow runs the commands of the steps of a workflow, which have to include some.
+// workflow runs the commands in the steps of a workflow. They must include the wanted ones.
 func (r *reader) workflow(file string, wanted ...string) {
 	r.t.Helper()
 	content, err := os.ReadFile(filepath.Join(r.dir, file))

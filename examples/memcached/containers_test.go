@@ -23,8 +23,7 @@ import (
 	"github.com/operon-framework/operon/examples/memcached/api/v1alpha1"
 )
 
-// Servers that really run: what one pod stores through the Service another reads there, and each server that is
-// asked for answers.
+// With real servers, a value that one pod stores through the Service can be read by another pod, and all servers respond.
 func TestServersInContainers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -56,14 +55,14 @@ func TestServersInContainers(t *testing.T) {
 	}
 }
 
-// world is a cluster that runs containers, with the operator at work.
+// world is a cluster that runs containers, with a running operator.
 type world struct {
 	client.Client
 	env  *localtest.Env
 	pods *kubernetes.Clientset
 }
 
-// newWorld skips the test where there are no containers, or nothing for them to run.
+// newWorld skips the test if the machine cannot run containers, or has no packages for their images.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	if known, err := exec.CommandContext(t.Context(), "apt-cache", "show", "memcached", "busybox-static").Output(); err != nil || len(known) == 0 {
@@ -92,7 +91,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// loadImage makes the image that the servers run, of Debian's packages. As that of the name does, it has a busybox.
+// loadImage builds the image of the servers from Debian's packages. Like the public image with this name, it contains a
+// busybox.
 func loadImage(t *testing.T, cluster string) {
 	t.Helper()
 	load := exec.CommandContext(t.Context(), "go", "run", "./cmd/operon", "image", "from-debian", "memcached", "busybox-static",
@@ -120,7 +120,7 @@ func runOperator(t *testing.T, env *localtest.Env) {
 	})
 }
 
-// awaitServers waits until the Memcached is ready with so many servers, and returns their addresses.
+// awaitServers waits until the Memcached is ready with the wanted number of servers, and returns their addresses.
 func (w *world) awaitServers(t *testing.T, m *v1alpha1.Memcached, want int) (addresses []string) {
 	t.Helper()
 	localtest.Eventually(t, fmt.Sprintf("%d servers", want), func(ctx context.Context) error {
@@ -146,11 +146,10 @@ func (w *world) awaitServers(t *testing.T, m *v1alpha1.Memcached, want int) (add
 	return addresses
 }
 
-// say has a pod say something to servers, one at a time, and returns what they answer. Lines end in the
-// answer as they do here.
+// say makes a pod send text to servers, one at a time, and returns their responses. Line ends are converted.
 func (w *world) say(t *testing.T, pod, what string, servers ...string) string {
 	t.Helper()
-	// The Service's name and rules follow its pods' readiness a moment later: a connection is tried again.
+	// The name and the rules of the Service follow the readiness of its pods with a delay, so connections are retried.
 	script := fmt.Sprintf(`for server in %s; do until printf '%%s\r\nquit\r\n' "$SAYS" | nc -w 20 "$server" %d; do sleep 0.1; done; done`,
 		strings.Join(servers, " "), port)
 	err := w.Create(t.Context(), &corev1.Pod{
@@ -178,7 +177,7 @@ func (w *world) say(t *testing.T, pod, what string, servers ...string) string {
 	return answer
 }
 
-// lacks skips a test because of what the machine lacks. In the gate, which sets OPERON_NO_SKIPS, it fails the test.
+// lacks skips a test because of a missing feature of the machine. In the gate, which sets OPERON_NO_SKIPS, it fails the test.
 func lacks(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("OPERON_NO_SKIPS") != "" {

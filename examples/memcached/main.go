@@ -1,5 +1,4 @@
-// Command memcached runs an operator that keeps memcached servers for each Memcached
-// object.
+// Command memcached runs an operator that manages memcached servers for each Memcached object.
 package main
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/examples/memcached/api/v1alpha1"
 )
 
-// port is the one that memcached listens on.
+// port is the port of memcached.
 const port = 11211
 
 // Memcached keeps spec.size memcached servers running.
@@ -28,7 +28,7 @@ func (Memcached) Compose(_ context.Context, m *v1alpha1.Memcached, out *operon.C
 	return nil
 }
 
-// Observe tells which pods there are.
+// Observe reports the existing pods.
 func (Memcached) Observe(ctx context.Context, m *v1alpha1.Memcached, seen *operon.Observed) error {
 	var pods corev1.PodList
 	if err := seen.List(ctx, &pods, podLabels(m)); err != nil {

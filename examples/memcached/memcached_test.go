@@ -24,7 +24,7 @@ func sample(t *testing.T) *v1alpha1.Memcached {
 	return operontest.Sample[*v1alpha1.Memcached](t, "config/samples/memcached.yaml")
 }
 
-// What is declared for the sample, without a cluster.
+// The child objects of the sample are as expected, without a cluster.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	memcached.Golden(t, sample(t), "testdata/children.yaml")
@@ -35,7 +35,7 @@ type (
 	expect = operontest.Expect[*v1alpha1.Memcached]
 )
 
-// The walk through an operator's day, on a real Kubernetes with simulated nodes.
+// The typical changes in the life of a Memcached work, in a real Kubernetes with simulated nodes.
 func TestMemcached(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -75,7 +75,7 @@ func TestMemcached(t *testing.T) {
 	})
 }
 
-// nodes expects the status to have so many nodes, and not the one that was lost.
+// nodes expects the status to contain the wanted number of nodes, and not the lost one.
 func nodes(want int, lost *string) func(*v1alpha1.Memcached) error {
 	return func(m *v1alpha1.Memcached) error {
 		if len(m.Status.Nodes) != want || slices.Contains(m.Status.Nodes, *lost) {
@@ -85,10 +85,10 @@ func nodes(want int, lost *string) func(*v1alpha1.Memcached) error {
 	}
 }
 
-// lose deletes a pod that is a node, at once.
+// lose immediately deletes a pod that is one of the nodes.
 func lose(t *testing.T, m *v1alpha1.Memcached, lost *string) operontest.Change {
 	return func(_ context.Context, p operontest.Place) error {
-		// Pods of before may go just now, which the status tells a moment later.
+		// Earlier pods may just be being deleted, which the status reports with a delay.
 		localtest.Eventually(t, "a pod to lose", func(ctx context.Context) error {
 			if err := p.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: m.Name}, m); err != nil {
 				return err
@@ -101,7 +101,7 @@ func lose(t *testing.T, m *v1alpha1.Memcached, lost *string) operontest.Change {
 	}
 }
 
-// nothingIsLeft waits until garbage collection has removed the pods.
+// nothingIsLeft waits until garbage collection has deleted the pods.
 func nothingIsLeft(t *testing.T) operontest.Change {
 	return func(_ context.Context, p operontest.Place) error {
 		localtest.Eventually(t, "nothing to be left", func(ctx context.Context) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/operon-framework/operon/examples/memcached/api/v1alpha1"
 )
 
-// Whatever goes wrong, the operator comes to the same end. `operon prove` does the same, at
-// greater length, with the program itself.
+// Regardless of the injected faults, the operator converges to the same state. `operon prove` tests the same more thoroughly,
+// with the program itself.
 func TestReliable(t *testing.T) {
 	t.Parallel()
 	prove.Run(t, prove.Test{
@@ -27,7 +27,7 @@ func TestReliable(t *testing.T) {
 	})
 }
 
-// So do two replicas that share the objects, and those that take over from them.
+// Two replicas that share the objects, and replicas that take over from them, also converge to the same state.
 func TestReliableWhereReplicasShare(t *testing.T) {
 	t.Parallel()
 	prove.Run(t, prove.Test{

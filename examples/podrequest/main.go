@@ -1,4 +1,4 @@
-// Command podrequest runs an operator that keeps a pod for each PodRequest object.
+// Command podrequest runs an operator that manages a pod for each PodRequest object.
 package main
 
 import (

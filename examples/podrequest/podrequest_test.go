@@ -27,7 +27,7 @@ func sample(t *testing.T) *v1alpha1.PodRequest {
 	return operontest.Sample[*v1alpha1.PodRequest](t, "config/samples/podrequest.yaml")
 }
 
-// What is declared for the sample, without a cluster.
+// The child objects of the sample are as expected, without a cluster.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	requests.Golden(t, sample(t), "testdata/children.yaml")
@@ -38,7 +38,7 @@ type (
 	expect = operontest.Expect[*v1alpha1.PodRequest]
 )
 
-// The life of a request, on a real Kubernetes with simulated nodes.
+// The typical changes in the life of a request work, in a real Kubernetes with simulated nodes.
 func TestPodRequest(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -82,14 +82,14 @@ func TestPodRequest(t *testing.T) {
 	})
 }
 
-// life is that of the pods of a request, one at a time.
+// life follows the pods of a request, which exist one at a time.
 type life struct {
 	t    *testing.T
 	of   *v1alpha1.PodRequest
 	last types.UID
 }
 
-// note remembers the pod that there is.
+// note records the existing pod.
 func (l *life) note(ctx context.Context, p operontest.Place) error {
 	found, err := l.found(ctx, p)
 	if err == nil && found == nil {
@@ -101,7 +101,7 @@ func (l *life) note(ctx context.Context, p operontest.Place) error {
 	return err
 }
 
-// another waits for a pod that is not the one before, and is what the request asks for.
+// another waits for a pod that differs from the previous one and matches the request.
 func (l *life) another(_ context.Context, p operontest.Place) error {
 	localtest.Eventually(l.t, "another pod", func(ctx context.Context) error {
 		found, err := l.found(ctx, p)
@@ -125,7 +125,7 @@ func (l *life) another(_ context.Context, p operontest.Place) error {
 	return nil
 }
 
-// gone waits until there is no pod.
+// gone waits until no pod exists.
 func (l *life) gone(_ context.Context, p operontest.Place) error {
 	localtest.Eventually(l.t, "the pod to be gone", func(ctx context.Context) error {
 		found, err := l.found(ctx, p)
@@ -137,7 +137,7 @@ func (l *life) gone(_ context.Context, p operontest.Place) error {
 	return nil
 }
 
-// found is the one pod with the request's label, or nil.
+// found returns the pod with the request's label, or nil.
 func (l *life) found(ctx context.Context, p operontest.Place) (*corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := p.List(ctx, &pods, client.InNamespace(p.Namespace), client.MatchingLabels{"app": l.of.Name}); err != nil {
@@ -152,7 +152,7 @@ func (l *life) found(ctx context.Context, p operontest.Place) (*corev1.Pod, erro
 	return nil, fmt.Errorf("there are %d pods", len(pods.Items))
 }
 
-// What cannot be a pod is refused when it is asked for, and not when the operator comes to it.
+// A request that cannot become a pod is rejected when it is created, and not when the operator reconciles it.
 func TestMistakesAreRefused(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)

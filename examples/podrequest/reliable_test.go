@@ -12,8 +12,8 @@ import (
 	"github.com/operon-framework/operon/examples/podrequest/api/v1alpha1"
 )
 
-// Whatever goes wrong, the operator comes to the same end. `operon prove` does the same, at
-// greater length, with the program itself.
+// Regardless of the injected faults, the operator converges to the same state. `operon prove` tests the same more thoroughly,
+// with the program itself.
 func TestReliable(t *testing.T) {
 	t.Parallel()
 	prove.Run(t, prove.Test{

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/examples/postgres/api/v1alpha1"
 )
 
-// port is the one that PostgreSQL listens on.
+// port is the port of PostgreSQL.
 const port = 5432
 
 func labelsOf(p *v1alpha1.Postgres) map[string]string {
@@ -31,7 +31,7 @@ func serviceOf(p *v1alpha1.Postgres) *corev1.Service {
 	}
 }
 
-// container runs a program of the server's image, with the password in its environment.
+// container returns a container that runs a program in the image of the server, with the password in its environment.
 func (o *Postgres) container(p *v1alpha1.Postgres, name, variable string, args ...string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: fmt.Sprintf("%s:%d", o.Image, p.Spec.Version), Args: args,

@@ -1,4 +1,4 @@
-// Command postgres runs an operator that keeps PostgreSQL servers with credentials and backups.
+// Command postgres runs an operator that manages PostgreSQL servers with credentials and backups.
 package main
 
 import (

@@ -17,7 +17,7 @@ import (
 
 // Postgres runs one server for each object of its kind.
 type Postgres struct {
-	// Image of the server and of backups, without a tag.
+	// Image is the image of the server and of backups, without a tag.
 	Image string
 }
 
@@ -39,7 +39,7 @@ func (o *Postgres) Compose(ctx context.Context, p *v1alpha1.Postgres, out *opero
 	return nil
 }
 
-// Observe reports whether the server accepts connections, and how the last backup ended.
+// Observe reports whether the server accepts connections, and whether the last backup succeeded.
 func (o *Postgres) Observe(ctx context.Context, p *v1alpha1.Postgres, seen *operon.Observed) error {
 	server := o.serverOf(p)
 	found, err := seen.Child(ctx, server)
@@ -62,7 +62,7 @@ func (o *Postgres) Observe(ctx context.Context, p *v1alpha1.Postgres, seen *oper
 	return nil
 }
 
-// Finalize makes a last backup before the server goes.
+// Finalize creates a last backup before the server is deleted.
 func (o *Postgres) Finalize(ctx context.Context, p *v1alpha1.Postgres, out *operon.Finalization) error {
 	if p.Spec.Backup == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/examples/postgres/api/v1alpha1"
 )
 
-// kit is the operator as tests run it.
+// kit is the operator for tests.
 var kit = operontest.New(&Postgres{Image: "postgres"}, v1alpha1.AddToScheme).CRDs("config/crd")
 
 func sample(t *testing.T) *v1alpha1.Postgres {
@@ -27,7 +27,7 @@ func sample(t *testing.T) *v1alpha1.Postgres {
 	return operontest.Sample[*v1alpha1.Postgres](t, "config/samples/postgres.yaml")
 }
 
-// A backup that fails makes the object Degraded, not unready; the deletion waits for a last backup.
+// A failed backup sets the condition Degraded but does not affect readiness. The deletion waits for a last backup.
 func TestPostgres(t *testing.T) {
 	t.Parallel()
 	p := sample(t)
@@ -72,7 +72,7 @@ func TestPostgres(t *testing.T) {
 	})
 }
 
-// On a real Kubernetes with simulated pods: the password stays when the operator and the object change.
+// In a real Kubernetes with simulated pods, the password does not change when the operator or the object changes.
 func TestPostgresOnCluster(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)

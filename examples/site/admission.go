@@ -14,10 +14,9 @@ import (
 	v1 "github.com/operon-framework/operon/examples/site/api/v1"
 )
 
-// What API servers ask before they store a Site. Rules that are expressions stand in the API types
-// and in main.go.
+// The admission webhooks of a Site. Rules that are expressions are in the API types and in main.go.
 
-// Default gives a site the title of its host.
+// Default sets the title of a site to its host.
 func (Site) Default(_ context.Context, s *v1.Site) error {
 	if s.Spec.Title == "" {
 		s.Spec.Title = s.Spec.Host
@@ -25,7 +24,7 @@ func (Site) Default(_ context.Context, s *v1.Site) error {
 	return nil
 }
 
-// Validate refuses a host that is none, and paths that no server would find.
+// Validate rejects an invalid host, and paths that a server would never find.
 func (Site) Validate(_ context.Context, s *v1.Site, about *operon.Admission[*v1.Site]) field.ErrorList {
 	var wrong field.ErrorList
 	spec := field.NewPath("spec")
@@ -43,7 +42,7 @@ func (Site) Validate(_ context.Context, s *v1.Site, about *operon.Admission[*v1.
 	return wrong
 }
 
-// ValidateDeletion keeps what is protected.
+// ValidateDeletion rejects the deletion of protected sites.
 func (Site) ValidateDeletion(_ context.Context, s *v1.Site, _ *operon.Admission[*v1.Site]) error {
 	if s.Spec.Protected {
 		return errors.New("it is protected: set spec.protected to false first")

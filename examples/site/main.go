@@ -1,5 +1,5 @@
-// Command site runs an operator that keeps a web site for each Site object, and that API servers ask
-// before they store one. It serves two versions of its API.
+// Command site runs an operator that manages a web site for each Site object, and serves admission webhooks for Sites. It
+// serves two versions of its API.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/examples/site/api/v1alpha1"
 )
 
-// version of the operator. Sites that an older one took care of are upgraded: see upgrade.go.
+// version is the version of the operator. Sites that an older version managed are upgraded: see upgrade.go.
 const version = "2.0.0"
 
 //go:generate operon generate --max-description=0
@@ -18,7 +18,7 @@ func main() {
 	operon.Main("site-operator", parts()...)
 }
 
-// parts are what the operator consists of.
+// parts returns the parts of the operator.
 func parts() []operon.Option {
 	rule := operon.Rule{
 		Check:   "object.spec.replicas <= 3 || has(namespaceObject.metadata.labels) && 'large-sites' in namespaceObject.metadata.labels",
@@ -27,7 +27,7 @@ func parts() []operon.Option {
 	return []operon.Option{
 		operon.Version(version),
 		operon.API(v1.AddToScheme),
-		operon.API(v1alpha1.AddToScheme), // that it can be converted
+		operon.API(v1alpha1.AddToScheme), // so it can be converted
 		operon.Manage(Site{}, operon.Rules(rule), operon.MigrateStorage()),
 	}
 }

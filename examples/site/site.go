@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// port is the one that servers listen on.
+	// port is the port of the servers.
 	port = 8080
-	// frontPage is what they show first.
+	// frontPage is the file of the front page.
 	frontPage = "index.html"
 )
 
-// Site keeps the servers of a web site running.
+// Site manages the servers of a web site.
 type Site struct{}
 
-// Compose declares the pages, the servers and the Service that leads to them.
+// Compose declares the pages, the servers and the Service for the servers.
 func (Site) Compose(_ context.Context, s *v1.Site, out *operon.Composition) error {
 	out.Child(pages(s))
 	out.Child(servers(s))
@@ -34,7 +34,7 @@ func (Site) Compose(_ context.Context, s *v1.Site, out *operon.Composition) erro
 	return nil
 }
 
-// Observe tells where the site is.
+// Observe reports the URL of the site.
 func (Site) Observe(_ context.Context, s *v1.Site, _ *operon.Observed) error {
 	s.Status.URL = "https://" + s.Spec.Host
 	return nil

@@ -31,13 +31,13 @@ func sample(t *testing.T) *v1.Site {
 	return operontest.Sample[*v1.Site](t, "config/samples/site.yaml")
 }
 
-// What is declared for the sample, without a cluster.
+// The child objects of the sample are as expected, without a cluster.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	site.Golden(t, sample(t), "testdata/children.yaml")
 }
 
-// What is wrong with a site, without a cluster.
+// Each error in a site is reported, without a cluster.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*v1.Site){
@@ -55,7 +55,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What API servers make of sites, as they ask the operator and judge by its rules.
+// API servers default and validate sites with the webhooks and rules of the operator.
 func TestAPIServersAsk(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -105,7 +105,7 @@ func TestAPIServersAsk(t *testing.T) {
 	}
 }
 
-// start runs an operator beside the API server until it is stopped, or the test ends.
+// start runs an operator on the machine of the API server until it is stopped or the test ends.
 func start(t *testing.T, env *localtest.Env, parts ...operon.Option) (_ client.Client, stop func()) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -133,7 +133,7 @@ func start(t *testing.T, env *localtest.Env, parts ...operon.Option) (_ client.C
 	return c, stop
 }
 
-// Whatever goes wrong, the operator comes to the same end.
+// Regardless of the injected faults, the operator converges to the same state.
 func TestReliable(t *testing.T) {
 	t.Parallel()
 	prove.Run(t, prove.Test{

@@ -13,9 +13,9 @@ import (
 	v1 "github.com/operon-framework/operon/examples/site/api/v1"
 )
 
-// Upgrade takes over the pages that people put into the ConfigMap of a site by hand, which was the way
-// before version 2: since then a site can be made again from its spec. Done twice, it changes nothing
-// more. It is called for the sites of an older operator only, before Compose.
+// Upgrade adopts pages that users added manually to the ConfigMap of a site, which was the way to add pages before version 2.
+// Since then, a site can be recreated from its spec. A second call changes nothing more. It is called only for the sites of an
+// older operator, before Compose.
 func (Site) Upgrade(ctx context.Context, s *v1.Site, from *operon.UpgradeContext) error {
 	if !from.Before("2.0.0") {
 		return nil
@@ -25,7 +25,7 @@ func (Site) Upgrade(ctx context.Context, s *v1.Site, from *operon.UpgradeContext
 		return client.IgnoreNotFound(err)
 	}
 	all := maps.Clone(there.Data)
-	delete(all, frontPage) // it is made of the title
+	delete(all, frontPage) // it is generated from the title
 	maps.Copy(all, s.Spec.Pages)
 	if maps.Equal(all, s.Spec.Pages) {
 		return nil

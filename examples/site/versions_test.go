@@ -21,10 +21,10 @@ import (
 	"github.com/operon-framework/operon/examples/site/api/v1alpha1"
 )
 
-// conversions between the two versions of Site.
+// conversions are the conversions between the two versions of Site.
 var conversions = operontest.Conversion(&v1.Site{}, &v1alpha1.Site{}).CRDs("config/crd")
 
-// Whoever reads and writes sites in the older version loses nothing of them, nor the other way.
+// Clients that read and write sites in the older version lose no data of them, and vice versa.
 func TestConversion(t *testing.T) {
 	t.Parallel()
 	conversions.RoundTrip(t)
@@ -32,7 +32,7 @@ func TestConversion(t *testing.T) {
 
 func FuzzConversion(f *testing.F) { conversions.Fuzz(f) }
 
-// siteOf1 is what version 1.0 of the operator was, as far as it matters here.
+// siteOf1 contains the parts of version 1.0 of the operator that matter here.
 type siteOf1 struct{}
 
 func (siteOf1) Compose(_ context.Context, s *v1alpha1.Site, out *operon.Composition) error {
@@ -43,9 +43,9 @@ func (siteOf1) Compose(_ context.Context, s *v1alpha1.Site, out *operon.Composit
 	return nil
 }
 
-// A cluster with version 1.0 gets 2.0: its sites are read in both versions, stored in the new one, and
-// what people had put into a ConfigMap by hand is in the spec. It is not parallel, as its definition is
-// that of the other tests, too.
+// A cluster with version 1.0 is upgraded to 2.0: its sites can be read in both versions and are stored in the new one, and the
+// pages that users added manually to a ConfigMap are in the spec. The test is not parallel, because the other tests use the
+// same CRD.
 func TestFromVersion1(t *testing.T) {
 	env := localtest.Shared(t)
 	env.InstallCRDs(t, "testdata/1.0/crd.yaml")
@@ -84,13 +84,13 @@ func TestFromVersion1(t *testing.T) {
 	}
 }
 
-// recorded reports whether a version of the operator took care of a site last.
+// recorded reports whether the given version of the operator was the last one that managed a site.
 func recorded(status v1.SiteStatus, version string) bool {
 	found := meta.FindStatusCondition(status.Conditions, "Upgraded")
 	return found != nil && found.Message == "the version of the operator is "+version
 }
 
-// is waits until an object is as it should be.
+// is waits until a condition holds for an object.
 func is(t *testing.T, c client.Client, object client.Object, what string, so func() bool) {
 	t.Helper()
 	localtest.Eventually(t, what, func(ctx context.Context) error {

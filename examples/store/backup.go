@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
 )
 
-// Names of what a backup hands on.
+// Names of the artifacts of a backup.
 const (
 	artifactFile = "file"
 	artifactSum  = "sum"
@@ -34,8 +34,8 @@ type Dump struct {
 
 var errNoBackups = errors.New("the operator has no place for backups: set STORE_BACKUPS to a directory, or STORE_S3_ENDPOINT and STORE_S3_BUCKET")
 
-// backup puts all values of a Store into a file. Nothing is set while that continues, and whatever
-// becomes of the backup, the Store continues afterwards.
+// backup writes all values of a Store to a file. No value can be set in the meantime. Regardless of the result of the backup,
+// the Store accepts values again afterwards.
 func (s Store) backup(ctx context.Context, store *v1alpha1.Store, act *operon.ActionContext) error {
 	if s.Backups == nil {
 		return errNoBackups
@@ -55,7 +55,7 @@ func (s Store) backup(ctx context.Context, store *v1alpha1.Store, act *operon.Ac
 	return nil
 }
 
-// restore brings a Store to what a backup holds.
+// restore sets the values of a Store to the values in a backup.
 func (s Store) restore(ctx context.Context, store *v1alpha1.Store, act *operon.ActionContext) error {
 	if s.Backups == nil {
 		return errNoBackups
@@ -71,8 +71,8 @@ func (s Store) restore(ctx context.Context, store *v1alpha1.Store, act *operon.A
 	return err
 }
 
-// pause lets nothing be set until the end of the run. It is under the step's key that the store is
-// paused, so that to pause it again is the same.
+// pause prevents values from being set until the end of the run. The store is paused with the key of the step, so pausing it
+// again changes nothing.
 func (s Store) pause(store *v1alpha1.Store) durable.Step[bool] {
 	say := func(word string) func(context.Context, *durable.Attempt) error {
 		return func(ctx context.Context, a *durable.Attempt) error {
@@ -92,7 +92,7 @@ func (s Store) pause(store *v1alpha1.Store) durable.Step[bool] {
 	}
 }
 
-// dump puts the values into a file of the step's key: to put it again is to replace it.
+// dump writes the values to a file whose name contains the key of the step. Repeating it replaces the file.
 func (s Store) dump(store *v1alpha1.Store) durable.Step[Dump] {
 	name := func(a *durable.Attempt) string { return fmt.Sprintf("%s-%s.json", store.Name, a.Key) }
 	return durable.Step[Dump]{
@@ -118,7 +118,7 @@ func (s Store) dump(store *v1alpha1.Store) durable.Step[Dump] {
 	}
 }
 
-// verify reads a backup again. One that is not what was written does not get better.
+// verify reads a backup again. If it differs from what was written, a retry would not help.
 func (s Store) verify(dump Dump) durable.Step[int] {
 	return durable.Step[int]{
 		Name: "verify",
@@ -129,7 +129,7 @@ func (s Store) verify(dump Dump) durable.Step[int] {
 	}
 }
 
-// load sets all values of a backup, and no others. To do it again is the same.
+// load sets all values in a backup, and removes all others. It can be repeated.
 func (s Store) load(store *v1alpha1.Store, dump Dump) durable.Step[int] {
 	return durable.Step[int]{
 		Name:    "load",

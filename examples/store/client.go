@@ -13,18 +13,18 @@ import (
 	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
 )
 
-// client speaks to one Store's server.
+// client is a connection to the server of one Store.
 type client struct {
 	conn  net.Conn
 	lines *bufio.Reader
 }
 
-// patience is how long the server may take for an answer.
+// patience is the timeout for a response of the server.
 const patience = 10 * time.Second
 
 func newClient(conn net.Conn) *client { return &client{conn: conn, lines: bufio.NewReader(conn)} }
 
-// dial connects to a Store's server; where there is one for all, to the Store's room of it.
+// dial connects to the server of a Store, or to the Store's room if all Stores share one server.
 func (s Store) dial(ctx context.Context, store *v1alpha1.Store) (*client, error) {
 	address := cmp.Or(s.Address, fmt.Sprintf("%s.%s.svc:%d", store.Name, store.Namespace, port))
 	dialer := net.Dialer{Timeout: patience}
@@ -43,14 +43,14 @@ func (s Store) dial(ctx context.Context, store *v1alpha1.Store) (*client, error)
 	return c, nil
 }
 
-// use lets what follows be about a Store's own values.
+// use selects the room with the values of a Store for the following commands.
 func (c *client) use(store *v1alpha1.Store) error {
 	return c.tell("OK", "use %s/%s", store.Namespace, store.Name)
 }
 
 func (c *client) close() { _ = c.conn.Close() }
 
-// say sends a command and returns the answer.
+// say sends a command and returns the response.
 func (c *client) say(format string, args ...any) (string, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (c *client) say(format string, args ...any) (string, error) {
 	return strings.TrimSuffix(answer, "\n"), err
 }
 
-// tell sends a command that has to be answered as wanted.
+// tell sends a command, and returns an error unless the response is as wanted.
 func (c *client) tell(want, format string, args ...any) error {
 	answer, err := c.say(format, args...)
 	if err == nil && answer != want {
@@ -71,7 +71,7 @@ func (c *client) tell(want, format string, args ...any) error {
 	return err
 }
 
-// dump returns all that the store holds.
+// dump returns all values in the store.
 func (c *client) dump() (map[string]string, error) {
 	answer, err := c.say("dump")
 	if err != nil {

@@ -32,16 +32,16 @@ const (
 	killNamespace  = "STORE_TEST_NAMESPACE"
 	killBackups    = "STORE_TEST_BACKUPS"
 	killAddress    = "STORE_TEST_ADDRESS"
-	killFiles      = "STORE_TEST_FILES" // folder of what it tells the test
-	killFrom       = "STORE_TEST_FROM"  // the first point at which it comes to a halt
+	killFiles      = "STORE_TEST_FILES" // directory of the files for the test
+	killFrom       = "STORE_TEST_FROM"  // the first point at which it stops
 )
 
-// atOnce is how many Actions an operator works on at the same time.
+// atOnce is the number of Actions that an operator runs concurrently.
 const atOnce = 8
 
-// mortal is an operator whose work on a Store comes to a halt at the point that the Store's name ends in,
-// and that of its Action: before and after each write to the Action, and before and after each command to
-// the server. So one SIGKILL meets several Actions, each at another point.
+// mortal is an operator whose work on a Store stops at the point whose number is at the end of the names of the Store and its
+// Action. There is a point before and after each write to the Action, and before and after each command to the server.
+// Therefore one SIGKILL interrupts several Actions, each at a different point.
 type mortal struct {
 	files string
 	from  int
@@ -50,7 +50,7 @@ type mortal struct {
 	passed map[int]int
 }
 
-// point is passed by the work whose Action's or Store's name is given.
+// point counts a point of the work on the named Action or Store, and stops the work if the point is its own.
 func (m *mortal) point(name string) {
 	_, number, _ := strings.Cut(name, "-")
 	work, err := strconv.Atoi(number)
@@ -59,25 +59,25 @@ func (m *mortal) point(name string) {
 	}
 	m.mu.Lock()
 	m.passed[work]++
-	here := m.passed[work] >= work // also what comes of a time-out of what is at its point
+	here := m.passed[work] >= work // includes the effects of timeouts of requests that have stopped at their points
 	m.mu.Unlock()
 	if !here {
 		return
 	}
 	if err := os.WriteFile(reached(m.files, work), nil, 0o600); err != nil {
-		panic(err) // the test waits for that file, and shows why it never came
+		panic(err) // the test waits for that file and reports its absence
 	}
 	select {} // until it is killed
 }
 
-// reached is the file that tells that the work of a number is at its point.
+// reached returns the file that shows that the work with a number is at its point.
 func reached(files string, work int) string { return filepath.Join(files, strconv.Itoa(work)) }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// writes passes a point before and after each write to an Action.
+// writes adds a point before and after each write to an Action.
 func (m *mortal) writes(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		_, path, ofAction := strings.Cut(r.URL.Path, "/actions/")
@@ -92,7 +92,7 @@ func (m *mortal) writes(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// commands forwards to a server, and passes a point before and after each command to a Store's room.
+// commands forwards connections to a server, and adds a point before and after each command to the room of a Store.
 func (m *mortal) commands(t *testing.T, server string) (address string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -162,15 +162,15 @@ func TestAsMortal(t *testing.T) {
 	}
 }
 
-// Wherever the operator is killed in an action, at every step boundary and inside every step, the next
-// one brings it to the same end: a backup is one file, whole, and the Store continues; after a restore, it
-// holds what was backed up and nothing else.
+// Regardless of the point at which the operator is killed in an action, at every step boundary and inside every step, the next
+// operator reaches the same result: a backup is one complete file, and the Store continues to work. After a restore, it
+// contains exactly the values in the backup.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for action, test := range map[string]struct {
 		from   string
-		filled map[string]string // with what the Store is filled before
-		most   int               // points that there are at least; the last may come after the end is seen
+		filled map[string]string // the initial values of the Store
+		most   int               // the minimum number of points; the last one may be reached after the end is visible
 		check  func(*killing, work)
 	}{
 		"backup":  {filled: goods, most: 18, check: (*killing).whole},
@@ -202,14 +202,14 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// killing kills operators, each in the work on several Stores, on each at another point.
+// killing kills operators, each while it works on several Stores, each at a different point.
 type killing struct {
 	*shop
 	address, action, from, files string
 	filled                       map[string]string
 }
 
-// work is an Action on a Store of its own, in which the operator is killed at a point of its number.
+// work is an Action on a separate Store, in which the operator is killed at the point with its number.
 type work struct {
 	number int
 	store  *storev1.Store
@@ -217,8 +217,8 @@ type work struct {
 	server *client
 }
 
-// everywhere kills one operator after the other, while each brings to its end what the one before left,
-// until there is a point that none reaches.
+// everywhere kills one operator after the other. Each completes the work that the previous one left. It ends when an operator
+// reaches fewer points than it has Actions.
 func (k *killing) everywhere(check func(work)) (all []work) {
 	k.Helper()
 	var left []work
@@ -238,7 +238,7 @@ func (k *killing) everywhere(check func(work)) (all []work) {
 	return all
 }
 
-// begin asks for an Action on a new Store.
+// begin creates an Action on a new Store.
 func (k *killing) begin(number int) work {
 	k.Helper()
 	w := work{number: number, store: k.open(fmt.Sprintf("store-%d", number))}
@@ -248,7 +248,7 @@ func (k *killing) begin(number int) work {
 	return w
 }
 
-// halt waits until the operator gets no further.
+// halt waits until each Action has ended or is at its point.
 func (k *killing) halt(all []work) {
 	k.Helper()
 	for _, w := range all {
@@ -267,7 +267,7 @@ func (k *killing) halt(all []work) {
 	}
 }
 
-// end waits for the end of all work, and checks it.
+// end waits until all work has ended, and checks it.
 func (k *killing) end(all []work, check func(work)) {
 	k.Helper()
 	for _, w := range all {
@@ -276,7 +276,7 @@ func (k *killing) end(all []work, check func(work)) {
 	}
 }
 
-// killed is how many of the Actions were at their points.
+// killed returns how many of the Actions were at their points.
 func (k *killing) killed(all []work) (count int) {
 	for _, w := range all {
 		if _, err := os.Stat(reached(k.files, w.number)); err == nil {
@@ -286,13 +286,13 @@ func (k *killing) killed(all []work) (count int) {
 	return count
 }
 
-// restored checks that a Store is as it was backed up.
+// restored checks that a Store contains the values of the backup.
 func (k *killing) restored(w work) {
 	k.Helper()
 	k.must(holds(w.server, goods))
 }
 
-// whole checks one backup, and that the Store continues.
+// whole checks one backup, and that the Store continues to work.
 func (k *killing) whole(w work) {
 	k.Helper()
 	localtest.Eventually(k.T, w.action.Name+" to be let go", func(ctx context.Context) error {
@@ -315,7 +315,7 @@ func (k *killing) whole(w work) {
 	}
 }
 
-// mortal starts an operator that comes to a halt from a point on, and returns what kills it.
+// mortal starts an operator that stops at points from a number on, and returns a function that kills it.
 func (k *killing) mortal(from int) (kill func()) {
 	k.Helper()
 	command := exec.CommandContext(k.Context(), os.Args[0], "-test.run=^TestAsMortal$")
@@ -323,7 +323,7 @@ func (k *killing) mortal(from int) (kill func()) {
 		killAddress+"="+k.address, killFiles+"="+k.files, killFrom+"="+strconv.Itoa(from))
 	k.must(command.Start())
 	kill = sync.OnceFunc(func() {
-		_ = command.Process.Kill() // it may be dead
+		_ = command.Process.Kill() // it may already have ended
 		_ = command.Wait()         // it was killed
 	})
 	k.Cleanup(kill)

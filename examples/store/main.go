@@ -1,5 +1,5 @@
-// Command store runs an operator that keeps a server for each Store, backs its values up and restores
-// them by Actions. `store serve ADDRESS` is the server.
+// Command store runs an operator that manages a server for each Store, and backs up and restores its values with Actions.
+// `store serve ADDRESS` runs the server.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	)
 }
 
-// backups is where backups go, by the environment.
+// backups returns the destination of backups according to the environment.
 func backups() artifactstore.Bucket {
 	switch {
 	case os.Getenv("STORE_S3_ENDPOINT") != "":
@@ -50,7 +50,7 @@ func backups() artifactstore.Bucket {
 	return nil
 }
 
-// serve is the store itself.
+// serve runs the store server.
 func serve(address string) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/operon-framework/operon/prove"
 )
 
-// Whatever goes wrong, the operator comes to the same end, also of the backup that is asked for in
-// config/prove. That is no sample: what an Action that is over came to cannot be the same as of a new one,
-// for whatever is changed of it. `operon prove --setup config/prove` does the same, at greater length, with
-// the program itself.
+// Regardless of the injected faults, the operator converges to the same state, including the backup that is requested in
+// config/prove. The backup is not a sample: if a sample is changed, the result of an Action that has ended cannot be the same
+// as for a new one. `operon prove --setup config/prove` tests the same more thoroughly, with the program itself.
 func TestReliable(t *testing.T) {
 	t.Parallel()
 	address, _ := serveAt(t, "127.0.0.1:0")

@@ -15,15 +15,15 @@ import (
 	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
 )
 
-// port is the one that a server listens on.
+// port is the port of a server.
 const port = 11311
 
-// Store keeps a server running, and offers to back it up and to restore it.
+// Store manages a server, and has actions to back it up and to restore it.
 type Store struct {
-	// Backups is where backups go: a directory of a volume, or an object store.
+	// Backups is the destination of backups: a directory in a volume, or an object store.
 	Backups artifactstore.Bucket
-	// Address of one server for all Stores, each of which has a room there, for an operator that
-	// runs outside of the cluster. Empty: each has its own, at its Service.
+	// Address is the address of one server for all Stores, each of which has a room there, for an operator that runs outside of the
+	// cluster. If it is empty, each Store has its own server, at its Service.
 	Address string
 }
 
@@ -34,7 +34,7 @@ func (Store) Compose(_ context.Context, s *v1alpha1.Store, out *operon.Compositi
 	return nil
 }
 
-// Actions are what can be done on a Store.
+// Actions returns the actions for a Store.
 func (s Store) Actions() operon.Actions[*v1alpha1.Store] {
 	return operon.Actions[*v1alpha1.Store]{"backup": s.backup, "restore": s.restore}
 }

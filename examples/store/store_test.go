@@ -27,14 +27,14 @@ import (
 	"github.com/operon-framework/operon/examples/store/server"
 )
 
-// What is declared for the sample, without a cluster.
+// The child objects of the sample are as expected, without a cluster.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	operontest.New(Store{}, storev1.AddToScheme).CRDs("config/crd").
 		Golden(t, operontest.Sample[*storev1.Store](t, "config/samples/store.yaml"), "testdata/children.yaml")
 }
 
-// The definitions of Actions are those of the framework.
+// The CRDs of Actions are equal to the CRDs of the framework.
 func TestDefinitionsOfActions(t *testing.T) {
 	t.Parallel()
 	for _, crd := range v1alpha1.CRDs() {
@@ -50,8 +50,8 @@ func TestDefinitionsOfActions(t *testing.T) {
 	}
 }
 
-// shop is a namespace of a real cluster with a Store in it, whose server runs in this process: the
-// pods of simulated nodes run nothing.
+// shop is a namespace of a real cluster with a Store, whose server runs in this process, because the pods of simulated nodes
+// run no containers.
 type shop struct {
 	*testing.T
 	*localtest.Env
@@ -91,7 +91,7 @@ func serveAt(t *testing.T, address string) (listening string, stop func()) {
 	return serveOn(t, listener)
 }
 
-// serveOn is serveAt for who listens already.
+// serveOn is serveAt for an existing listener.
 func serveOn(t *testing.T, listener net.Listener) (listening string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -108,7 +108,7 @@ func serveOn(t *testing.T, listener net.Listener) (listening string, stop func()
 	return listener.Addr().String(), stop
 }
 
-// open makes a Store.
+// open creates a Store.
 func (s *shop) open(name string) *storev1.Store {
 	s.Helper()
 	store := operontest.Sample[*storev1.Store](s.T, "config/samples/store.yaml")
@@ -117,7 +117,7 @@ func (s *shop) open(name string) *storev1.Store {
 	return store
 }
 
-// act asks for an Action on a Store.
+// act creates an Action on a Store.
 func (s *shop) act(store *storev1.Store, name, action, from string) *v1alpha1.Action {
 	s.Helper()
 	a := &v1alpha1.Action{
@@ -131,7 +131,7 @@ func (s *shop) act(store *storev1.Store, name, action, from string) *v1alpha1.Ac
 	return a
 }
 
-// over waits until an Action is in a phase.
+// over waits until an Action has the given phase.
 func (s *shop) over(a *v1alpha1.Action, phase journal.Phase) {
 	s.Helper()
 	localtest.Eventually(s.T, fmt.Sprintf("%s to be %s", a.Name, phase), func(ctx context.Context) error {
@@ -145,7 +145,7 @@ func (s *shop) over(a *v1alpha1.Action, phase journal.Phase) {
 	})
 }
 
-// speaking connects to a Store's room of the server at an address.
+// speaking connects to the room of a Store in the server at an address.
 func (s *shop) speaking(address string, store *storev1.Store) *client {
 	s.Helper()
 	c, err := Store{Address: address}.dial(s.Context(), store)
@@ -166,7 +166,7 @@ func fill(t *testing.T, c *client, values map[string]string) {
 	}
 }
 
-// holds reports whether a server has the values and no others.
+// holds checks that a server contains exactly the given values.
 func holds(c *client, want map[string]string) error {
 	got, err := c.dump()
 	if err == nil && !maps.Equal(got, want) {
@@ -175,13 +175,13 @@ func holds(c *client, want map[string]string) error {
 	return err
 }
 
-// A Store is backed up, loses everything, and is restored.
+// A Store is backed up, loses all values, and is restored.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	s.must(err)
-	held, err := listener.(*net.TCPListener).File() // so that nobody else gets the address while no server is there
+	held, err := listener.(*net.TCPListener).File() // reserves the address while no server is running
 	s.must(err)
 	defer held.Close()
 	address, stop := serveOn(t, listener)

@@ -16,9 +16,8 @@ import (
 // kills is how often the operator is killed while it scales up, and again while it scales down.
 const kills = 6
 
-// The operator, a process of its own, is killed again and again while it scales from none to ten and
-// from ten to three: the vCenter holds exactly the machines that it should, and none in the end.
-// KILL_SEED repeats the moments.
+// The operator, a separate process, is killed repeatedly while it scales from zero to ten and from ten to three: the vCenter
+// contains exactly the desired machines, and none in the end. KILL_SEED repeats the times of the kills.
 func TestKilledWhileScaling(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -56,7 +55,7 @@ func build(t *testing.T) (program string) {
 	return program
 }
 
-// start starts the operator, and returns what kills it.
+// start starts the operator, and returns a function that kills it.
 func (s *stage) start(program string) (kill func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
@@ -72,7 +71,7 @@ func (s *stage) start(program string) (kill func()) {
 	return kill
 }
 
-// runFor runs the operator for a while, and kills it.
+// runFor runs the operator for a duration, and kills it.
 func (s *stage) runFor(program string, while time.Duration) {
 	s.Helper()
 	kill := s.start(program)

@@ -1,4 +1,4 @@
-// Command vmgroup runs an operator that keeps groups of virtual machines in a vCenter.
+// Command vmgroup runs an operator that manages groups of virtual machines in a vCenter.
 package main
 
 import (

@@ -18,9 +18,9 @@ import (
 	"github.com/operon-framework/operon/examples/vmgroup/vcenter/simulated"
 )
 
-// Whatever goes wrong, the operator comes to the same end. The vCenter is the test's: it outlives the operators
-// that are killed. Which machines there are in the end is TestKilledWhileScaling's business: many plans
-// end before their objects are deleted.
+// Regardless of the injected faults, the operator converges to the same state. The vCenter belongs to the test, so it outlives
+// the operators that are killed. Which machines remain is checked by TestKilledWhileScaling: many plans end before their
+// objects are deleted.
 func TestReliable(t *testing.T) {
 	t.Parallel()
 	v := simulated.Start(t)
@@ -33,7 +33,7 @@ func TestReliable(t *testing.T) {
 	})
 }
 
-// secretFile writes the Secret by which a vCenter is reached, for this user alone.
+// secretFile writes the Secret with the access to a vCenter to a file that only this user can read.
 func secretFile(t *testing.T, v *simulated.VCenter) string {
 	t.Helper()
 	secret := &corev1.Secret{

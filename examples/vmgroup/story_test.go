@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/examples/vmgroup/api/v1alpha1"
 )
 
-// Without the Secret nothing is made, and the group says what it waits for.
+// Without the Secret, no machine is created, and the status states what the group is waiting for.
 func TestWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	operontest.New(VMGroups{}, v1alpha1.AddToScheme).CRDs("config/crd").Run(t, operontest.Case[*v1alpha1.VMGroup]{

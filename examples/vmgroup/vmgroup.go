@@ -14,13 +14,13 @@ import (
 	"github.com/operon-framework/operon/examples/vmgroup/vcenter"
 )
 
-// machine is what the operator calls its external resources.
+// machine is the kind of the operator's external resources.
 const machine = "machine"
 
-// VMGroups keeps spec.replicas machines for each VMGroup.
+// VMGroups manages spec.replicas machines for each VMGroup.
 type VMGroups struct{}
 
-// Provision declares the machines.
+// ComposeExternal declares the machines.
 func (VMGroups) ComposeExternal(ctx context.Context, g *v1alpha1.VMGroup, out *operon.ExternalComposition) error {
 	//operon:ignore rbac-secrets each VMGroup names the Secret of its vCenter, in its own namespace
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: g.Spec.Credentials}}
@@ -46,7 +46,7 @@ func (VMGroups) ComposeExternal(ctx context.Context, g *v1alpha1.VMGroup, out *o
 	return nil
 }
 
-// Compose publishes the names of the machines for who wants to reach them.
+// Compose publishes the names of the machines for clients that connect to them.
 func (VMGroups) Compose(_ context.Context, g *v1alpha1.VMGroup, out *operon.Composition) error {
 	machines, err := operon.External[vcenter.Seen](out, machine)
 	if err != nil {
@@ -62,7 +62,7 @@ func (VMGroups) Compose(_ context.Context, g *v1alpha1.VMGroup, out *operon.Comp
 	return nil
 }
 
-// Observe tells how many machines there are, and what is waited for.
+// Observe reports the number of machines, and what the operator is waiting for.
 func (VMGroups) Observe(_ context.Context, g *v1alpha1.VMGroup, seen *operon.Observed) error {
 	machines, err := operon.External[vcenter.Seen](seen, machine)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/operon-framework/operon/examples/vmgroup/vcenter/simulated"
 )
 
-// stage is a namespace of a real Kubernetes and a simulated vCenter.
+// stage is a namespace of a real Kubernetes, with a simulated vCenter.
 type stage struct {
 	*testing.T
 	*localtest.Env
@@ -56,7 +56,7 @@ func (s *stage) must(err error) {
 	}
 }
 
-// credentials creates the Secret by which the vCenter is reached.
+// credentials creates the Secret with the access to the vCenter.
 func (s *stage) credentials() {
 	s.Helper()
 	s.must(s.Create(s.Context(), s.secret()))
@@ -66,7 +66,7 @@ func (s *stage) secret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "vc-creds", Namespace: s.Namespace}, Data: s.vcenter.Secret()}
 }
 
-// change changes the group's spec.
+// change changes the spec of the group.
 func (s *stage) change(edit func(*v1alpha1.VMGroupSpec)) {
 	s.Helper()
 	key := client.ObjectKeyFromObject(s.group)
@@ -76,14 +76,14 @@ func (s *stage) change(edit func(*v1alpha1.VMGroupSpec)) {
 	s.must(s.Patch(s.Context(), s.group, client.MergeFrom(before)))
 }
 
-// scale uses the scale subresource, as kubectl scale does.
+// scale uses the scale subresource, like kubectl scale.
 func (s *stage) scale(replicas int) {
 	s.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	s.must(s.SubResource("scale").Patch(s.Context(), s.group.DeepCopy(), patch)) // the answer is a Scale
+	s.must(s.SubResource("scale").Patch(s.Context(), s.group.DeepCopy(), patch)) // the response is a Scale
 }
 
-// comesTo waits until the status, and the vCenter, have so many machines with so many processors.
+// comesTo waits until the status and the vCenter have the wanted number of machines, with the wanted number of processors.
 func (s *stage) comesTo(replicas, cpu int) {
 	s.Helper()
 	localtest.Eventually(s.T, fmt.Sprintf("%d machines with %d processors", replicas, cpu), func(ctx context.Context) error {
@@ -109,7 +109,7 @@ func (s *stage) comesTo(replicas, cpu int) {
 	})
 }
 
-// end deletes the group and waits until it is gone, and its machines with it.
+// end deletes the group, and waits until it and its machines are deleted.
 func (s *stage) end() {
 	s.Helper()
 	s.must(s.Delete(s.Context(), s.group))
@@ -124,9 +124,8 @@ func (s *stage) end() {
 	}
 }
 
-// A group's life: nobody says how the vCenter is reached; two machines; three; larger ones, for which the
-// password has expired; ones of a
-// template that is not there, and of another one; none.
+// The life of a group: without credentials, with two machines, with three, with larger ones after the password has expired,
+// with a template that does not exist, with another template, and without machines.
 func TestVMGroup(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -163,7 +162,7 @@ func TestVMGroup(t *testing.T) {
 	<-ended
 }
 
-// says waits for a Ready condition that is false.
+// says waits for a Ready condition with the status False.
 func (s *stage) says(reason, text string) {
 	s.Helper()
 	localtest.Eventually(s.T, "Ready=False "+reason, func(ctx context.Context) error {

@@ -15,13 +15,13 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write docs/architecture.md's table and its picture again")
 
-// The table stands between these lines.
+// The table is between these lines.
 const (
 	tableBegins = "<!-- layers: written by go test ./internal/house -rewrite -->\n"
 	tableEnds   = "<!-- end of layers -->\n"
 )
 
-// TestArchitectureIsDrawn holds that docs/architecture.md and its picture show the layers and packages of the code.
+// TestArchitectureIsDrawn checks that docs/architecture.md and its picture show the layers and packages of the code.
 func TestArchitectureIsDrawn(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(root, "docs", "architecture.md")
@@ -39,7 +39,7 @@ func TestArchitectureIsDrawn(t *testing.T) {
 	same(t, filepath.Join(root, "docs", "images", "architecture.svg"), pictureOf(shelves))
 }
 
-// same compares a file with what it is to hold, or writes it.
+// same compares a file with its expected content, or writes the file.
 func same(t *testing.T, file string, want []byte) {
 	t.Helper()
 	if *rewrite {
@@ -53,7 +53,7 @@ func same(t *testing.T, file string, want []byte) {
 	}
 }
 
-// A shelf is a layer of a module with its packages.
+// shelf is a layer of a module with its packages.
 type shelf struct {
 	module string
 	layer
@@ -78,7 +78,7 @@ func shelve(t *testing.T) []shelf {
 	return shelves
 }
 
-// isGroup reports whether a directory only holds packages.
+// isGroup reports whether a directory only contains packages.
 func isGroup(dir string) bool { return slices.Contains(groups, dir) }
 
 func tableOf(shelves []shelf) string {
@@ -108,7 +108,7 @@ func link(p *pkg) string {
 	return fmt.Sprintf("[`%s`](../%s)", name, p.dir)
 }
 
-// summary is the first sentence of a package's comment, without its beginning.
+// summary returns the first sentence of a package comment without "Package" and the name.
 func summary(p *pkg) string {
 	text := strings.Join(strings.Fields(p.comment()), " ")
 	text = strings.TrimPrefix(text, "Package "+p.name()+" ")
@@ -147,7 +147,7 @@ func pictureOf(shelves []shelf) []byte {
 	return b.Bytes()
 }
 
-// drawShelf draws a row and returns where the next one begins.
+// drawShelf draws a row and returns the position of the next one.
 func drawShelf(b *strings.Builder, s shelf, y int) int {
 	var boxes strings.Builder
 	x, line := margin+labelWidth, y+padding

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// minComment is the least that a package comment says, in bytes.
+// minComment is the minimum length of a package comment, in bytes.
 const minComment = 120
 
 func TestPackagesAreDocumented(t *testing.T) {
@@ -23,10 +23,10 @@ func TestPackagesAreDocumented(t *testing.T) {
 	}
 }
 
-// groups are the directories that hold packages of one part of the product.
+// groups are the directories that contain the packages of one part of the product.
 var groups = []string{"internal/core", "internal/runtime", "internal/tools", "internal/prove", "internal/ship", "internal/testing", "cluster/internal"}
 
-// TestGroupsAreDocumented holds that each group of packages says what lives there and what it may import.
+// TestGroupsAreDocumented checks that each group of packages documents its purpose and what it may import.
 func TestGroupsAreDocumented(t *testing.T) {
 	t.Parallel()
 	for _, dir := range groups {
@@ -41,10 +41,10 @@ func TestGroupsAreDocumented(t *testing.T) {
 	}
 }
 
-// understood are methods whose contract is that of an interface which everybody knows.
+// understood are methods whose contract is defined by a well-known interface.
 var understood = map[string]bool{"Error": true, "Unwrap": true, "String": true}
 
-// checkContracts holds that each exported name says what it promises.
+// checkContracts checks that each exported name has a comment.
 func checkContracts(t *testing.T, file *ast.File) {
 	t.Helper()
 	for _, declaration := range file.Decls {
@@ -63,7 +63,7 @@ func checkContracts(t *testing.T, file *ast.File) {
 	}
 }
 
-// TestCommentsHaveSubstance holds that the comment with a name that authors use says more than the name does.
+// TestCommentsHaveSubstance checks that the comment of a name that authors use contains more than the name.
 func TestCommentsHaveSubstance(t *testing.T) {
 	t.Parallel()
 	checked := 0

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDurationsAreInOnePlace holds the durations of a package together in the variable timing of its file timing.go:
-// whoever has to know how long something takes reads one file. Exported durations are documented where they belong.
+// TestDurationsAreInOnePlace checks that the durations of a package are in the variable timing in its file timing.go, so all
+// durations can be read in one file. Exported durations are documented at their declarations.
 func TestDurationsAreInOnePlace(t *testing.T) {
 	t.Parallel()
 	for _, p := range sources(t) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAuthorsFindAnExampleOfEverything requires that each function, type and method that the root package exports is used in one of
-// its examples, which go doc and pkg.go.dev show beside it. The methods of an interface are implemented there.
+// TestAuthorsFindAnExampleOfEverything requires that each exported function, type and method of the root package is used in one
+// of its examples, which go doc and pkg.go.dev show with it. The methods of an interface are implemented there.
 func TestAuthorsFindAnExampleOfEverything(t *testing.T) {
 	t.Parallel()
 	all, err := packages()

@@ -10,7 +10,7 @@ import (
 	gopackages "golang.org/x/tools/go/packages"
 )
 
-// exampleAPI is what the pages call the API of the reader's project, and galleryAPI the one that stands in for it.
+// exampleAPI is the import path of the reader's API in the pages. galleryAPI is the package that replaces it.
 const (
 	exampleAPI = "example.com/web/api/v1"
 	galleryAPI = modulePath + "/prove/testdata/gallery/api"

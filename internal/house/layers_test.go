@@ -6,19 +6,18 @@ import (
 	"testing"
 )
 
-// A layer is a step of the architecture. A package imports packages of lower layers and of its own part.
+// layer is a layer of the architecture. A package imports packages of lower layers and of its own part.
 type layer struct {
 	name  string
 	about string // for docs/architecture.md
 	parts []part
 }
 
-// A part is a group of directories within a layer that may import each other. Parts of one layer
-// do not know each other. A directory includes those below it, unless they are listed elsewhere;
-// "" is the root package alone.
+// part is a group of directories within a layer that may import each other. Parts of one layer do not import each other. A
+// directory includes its subdirectories unless they are listed elsewhere. "" is only the root package.
 type part []string
 
-// layers of each module, from the bottom to the top.
+// layers are the layers of each module, from the bottom to the top.
 var layers = map[string][]layer{
 	"root": {
 		{"core", "pure decisions: no client, no clock, no goroutine", []part{{"internal/core"}}},
@@ -44,13 +43,13 @@ var layers = map[string][]layer{
 	},
 }
 
-// position is where a package stands in its module's layers.
+// position is the position of a package in the layers of its module.
 type position struct {
 	module      string
 	layer, part int
 }
 
-// positionOf finds the longest directory listed in layers that holds dir.
+// positionOf finds the longest directory in layers that contains dir.
 func positionOf(dir string) (found position, ok bool) {
 	longest := -1
 	for _, m := range modules {
@@ -90,8 +89,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// allowed reports whether a package at from may import the directory. Other modules see only what they
-// require: bench requires the root module, and the cluster requires none.
+// allowed reports whether a package at from may import the directory. Other modules can only import modules that they require:
+// bench requires the root module, and the cluster requires none.
 func allowed(from position, dir string) bool {
 	to, ok := positionOf(dir)
 	switch {
@@ -105,7 +104,7 @@ func allowed(from position, dir string) bool {
 	return to.part == from.part
 }
 
-// impure are imports that a pure package has no use for.
+// impure are imports that a pure package must not have.
 var impure = []string{
 	"net/http", "os", "os/exec", "net", "sync", "log/slog", "k8s.io/client-go", "sigs.k8s.io/controller-runtime/pkg/cache",
 	"sigs.k8s.io/controller-runtime/pkg/manager", "sigs.k8s.io/controller-runtime/pkg/controller",
@@ -131,7 +130,7 @@ func TestCoreIsPure(t *testing.T) {
 	}
 }
 
-// Dependencies that are too heavy for an operator.
+// heavy are dependencies that are too large for an operator.
 var heavy = []string{
 	"helm.sh/helm", "sigs.k8s.io/kustomize", "github.com/google/go-containerregistry", "sigs.k8s.io/controller-tools",
 	"golang.org/x/tools", "k8s.io/code-generator", "k8s.io/gengo", "k8s.io/kubernetes", "github.com/containerd", "go.etcd.io/etcd", "github.com/spf13/cobra",

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// maxDecisions is how many design pages are kept current; more of them nobody reads.
+// maxDecisions is the maximum number of design pages that are kept up to date. More would not be read.
 const maxDecisions = 22
 
 var (
@@ -18,7 +18,7 @@ var (
 	testName = regexp.MustCompile("`?\\b(Test|Fuzz)[A-Z][A-Za-z]+\\b`?")
 )
 
-// pages returns the text of the repository's Markdown files by their path.
+// pages returns the text of the repository's Markdown files by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -48,7 +48,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// TestLinksLeadSomewhere holds that relative links in pages lead to files that exist.
+// TestLinksLeadSomewhere checks that relative links in pages refer to existing files.
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	for name, text := range pages(t) {
@@ -65,7 +65,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestUserPagesNameNoTests holds that pages for users say what is guaranteed and not which test shows it.
+// TestUserPagesNameNoTests checks that pages for users state guarantees and not the tests that verify them.
 func TestUserPagesNameNoTests(t *testing.T) {
 	t.Parallel()
 	for name, text := range pages(t) {
@@ -85,7 +85,7 @@ func TestUserPagesNameNoTests(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreFound holds that design pages are few and that the index lists them.
+// TestDecisionsAreFound checks that there are few design pages, and that the index lists them.
 func TestDecisionsAreFound(t *testing.T) {
 	t.Parallel()
 	const dir = "docs/decisions/"

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOnlyOnePlaceWritesStatus holds what package reconcile promises: a status is written by one function.
+// TestOnlyOnePlaceWritesStatus checks a guarantee of package reconcile: only one function writes a status.
 func TestOnlyOnePlaceWritesStatus(t *testing.T) {
 	t.Parallel()
 	var writers []string
@@ -47,11 +47,11 @@ func writesStatus(f *ast.FuncDecl) (found bool) {
 	return found
 }
 
-// parts of a pass are what its steps find out.
+// parts are the fields of a pass in which the results of steps are stored.
 var parts = map[string]bool{"object": true, "version": true, "outside": true, "composed": true, "seen": true, "actions": true, "applied": true, "reported": true}
 
-// TestOnlyTheListOfStepsWritesThePass holds that no step writes what another step found out: the list in steps.go stores
-// what each step returns. Declare has a list of its own, with a single step.
+// TestOnlyTheListOfStepsWritesThePass checks that no step writes the result of another step: the list in steps.go stores the
+// results of all steps. Declare has its own list, with a single step.
 func TestOnlyTheListOfStepsWritesThePass(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -83,7 +83,7 @@ func TestOnlyTheListOfStepsWritesThePass(t *testing.T) {
 	}
 }
 
-// isPass reports whether an expression is the variable that all of package reconcile calls its pass by.
+// isPass reports whether an expression is the variable with the name that package reconcile always uses for its pass.
 func isPass(x ast.Expr) bool {
 	name, ok := x.(*ast.Ident)
 	return ok && name.Name == "p"

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Limits on what a visitor sees first.
+// Limits on the files and packages that a visitor sees first.
 const (
 	maxRootDirectories = 18
 	maxRootFiles       = 25
@@ -41,7 +41,7 @@ func public(p *pkg) bool {
 	return p.name() != "main" && !strings.Contains("/"+p.dir+"/", "/internal/")
 }
 
-// TestPublicPackages holds that there are few packages that authors can import, each with an example.
+// TestPublicPackages checks that there are few packages that authors can import, each with an example.
 func TestPublicPackages(t *testing.T) {
 	t.Parallel()
 	count := 0
@@ -71,7 +71,8 @@ func hasExample(p *pkg) bool {
 	return false
 }
 
-// TestExamplesImportWhatAuthorsCan: an example is a project as its author would keep it elsewhere.
+// TestExamplesImportWhatAuthorsCan checks that an example imports only packages that an author could import in a separate
+// project.
 func TestExamplesImportWhatAuthorsCan(t *testing.T) {
 	t.Parallel()
 	for _, p := range selected(t, func(p *pkg) bool { return isExample(p.dir) }) {

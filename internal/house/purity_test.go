@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// checkPurity refuses goroutines, channels and readings of the clock.
+// checkPurity rejects goroutines, channels and uses of the clock.
 func checkPurity(t *testing.T, file *ast.File) {
 	t.Helper()
 	ast.Inspect(file, func(n ast.Node) bool {

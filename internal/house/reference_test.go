@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// references are the pages that list every name of a sort that the code has. Each pattern is matched against
-// whole string constants; only constants whose declared name matches named are looked at where it is set.
+// references are the pages that list every name of a category in the code. Each pattern is matched against complete string
+// constants. If named is set, only constants whose declared name matches it are checked.
 var references = []struct {
 	page     string
 	constant *regexp.Regexp
@@ -23,7 +23,7 @@ var references = []struct {
 	{"docs/troubleshooting.md", regexp.MustCompile(`^[A-Z][A-Za-z]+$`), regexp.MustCompile(`^Reason[A-Z]`)},
 }
 
-// TestReferencesAreComplete fails when the code has a key, a metric, a variable or a reason that its page does not list.
+// TestReferencesAreComplete fails if the code has a key, a metric, a variable or a reason that its page does not list.
 func TestReferencesAreComplete(t *testing.T) {
 	t.Parallel()
 	all, err := packages()
@@ -56,7 +56,7 @@ func TestReferencesAreComplete(t *testing.T) {
 	}
 }
 
-// constants returns the string literals of a package, or only those assigned to names that match.
+// constants returns the string literals of a package, or only the ones assigned to matching names.
 func constants(p *pkg, named *regexp.Regexp) map[string]bool {
 	found := map[string]bool{}
 	collect := func(node ast.Node) bool {

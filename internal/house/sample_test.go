@@ -16,14 +16,14 @@ var (
 	seed    = flag.Uint64("seed", 1, "which paragraphs -sample draws")
 )
 
-// A paragraph is a block of prose of a page.
+// paragraph is a block of prose on a page.
 type paragraph struct {
 	page string
 	line int
 	text string
 }
 
-// TestSample draws paragraphs of the documentation at random, for a reader who judges how they read:
+// TestSample selects random paragraphs of the documentation, for a reader who reviews how they read:
 //
 //	go test ./internal/house -run TestSample -v -args -sample 30 -seed 1
 func TestSample(t *testing.T) {
@@ -39,7 +39,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// paragraphs returns the prose of the pages that users read: no code, tables, headings and design decisions.
+// paragraphs returns the prose of the pages that users read, without code, tables, headings and design decisions.
 func paragraphs(t *testing.T) []paragraph {
 	t.Helper()
 	var found []paragraph

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Limits on size, in lines. The best projects of the field stay far below.
+// Limits on size, in lines. The best comparable projects stay far below them.
 const (
 	maxFile     = 500
 	maxFunction = 80

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// skips are the files whose tests may skip by themselves, with the reason. All other tests that a machine may be unable to
-// run call testaid.Lacks, which fails in the gate: there, everything is installed.
+// skips are the files whose tests may skip directly, with the reason. All other tests that a machine may be unable to run call
+// testaid.Lacks, which fails in the gate, in which everything is installed.
 var skips = map[string]string{
 	"internal/testing/testaid/lacks.go":                        "it is testaid.Lacks",
 	"cluster/internal/testaid/testaid.go":                      "it is testaid.Lacks",
@@ -28,7 +28,7 @@ var skips = map[string]string{
 	"internal/core/plan/live_test.go":                          "input of a fuzz test that is out of scope",
 }
 
-// TestSkipsHaveAReason finds tests that would be skipped in silence where a machine lacks what they need.
+// TestSkipsHaveAReason finds tests that would be skipped silently on a machine that lacks what they need.
 func TestSkipsHaveAReason(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}

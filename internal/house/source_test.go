@@ -18,14 +18,14 @@ const (
 	modulePath = "github.com/operon-framework/operon"
 )
 
-// A pkg is one directory with Go files, in any module of the repository.
+// pkg is a directory with Go files, in any module of the repository.
 type pkg struct {
-	dir   string // relative to the root of the repository, "" for the root itself
+	dir   string // relative to the root of the repository; "" for the root itself
 	files []*ast.File
 	tests []*ast.File
 }
 
-// importPath returns the path that other packages import it by.
+// importPath returns the import path of the package.
 func (p *pkg) importPath() string { return path.Join(modulePath, p.dir) }
 
 func (p *pkg) name() string {
@@ -35,7 +35,7 @@ func (p *pkg) name() string {
 	return strings.TrimSuffix(p.tests[0].Name.Name, "_test")
 }
 
-// comment returns the package comment, "" for none.
+// comment returns the package comment, or "".
 func (p *pkg) comment() string {
 	for _, file := range p.files {
 		if file.Doc != nil {
@@ -45,10 +45,10 @@ func (p *pkg) comment() string {
 	return ""
 }
 
-// A module is one of the repository's modules and its directory.
+// module is one of the repository's modules and its directory.
 type module struct{ name, dir string }
 
-// modules are those that the rules apply to. Modules below testdata are input of tests.
+// modules are the modules to which the rules apply. Modules below testdata are inputs of tests.
 var modules = []module{{"root", ""}, {"cluster", "cluster"}, {"bench", "bench"}}
 
 var fset = token.NewFileSet()
@@ -89,13 +89,13 @@ var packages = sync.OnceValues(func() (map[string]*pkg, error) {
 	return found, err
 })
 
-// skipped reports whether a directory has no sources of the project: input of tests, and hidden ones.
+// skipped reports whether a directory contains no sources of the project: inputs of tests, and hidden directories.
 func skipped(name string) bool {
 	return name == "testdata" || name == "bin" || strings.HasPrefix(name, ".")
 }
 
-// sources returns the packages that have more than tests, sorted by directory. The examples are
-// operators' projects of their own and follow the rules of authors (see TestExamplesImportWhatAuthorsCan).
+// sources returns the packages that contain more than tests, sorted by directory. The examples are separate operator projects,
+// and follow the rules for authors (see TestExamplesImportWhatAuthorsCan).
 func sources(t *testing.T) []*pkg {
 	t.Helper()
 	return selected(t, func(p *pkg) bool { return len(p.files) > 0 && !isExample(p.dir) })

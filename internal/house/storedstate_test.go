@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// stored are the sorts of names that docs/reference/stored-state.md lists: how the page writes them, and where the code has them.
+// stored are the categories of names in docs/reference/stored-state.md: how the page writes them, and how they are found in the
+// code.
 var stored = []struct {
 	sort   string
 	inPage *regexp.Regexp
@@ -23,7 +24,7 @@ var stored = []struct {
 	{"format version", regexp.MustCompile("package `([a-z/]+)` \\|[^|]*\\| ([0-9]+) \\|"), versionsIn},
 }
 
-// TestStoredStateIsListed fails when the page of stored state and the code differ in what Operon writes into a cluster. Keys that
+// TestStoredStateIsListed fails if the page of stored state and the code differ in what Operon writes to a cluster. Keys that
 // users set are on the page of annotations.
 func TestStoredStateIsListed(t *testing.T) {
 	t.Parallel()
@@ -57,7 +58,7 @@ func TestStoredStateIsListed(t *testing.T) {
 	}
 }
 
-// writes reports whether a package is part of a product that writes into clusters: tests and benchmarks do on their own account.
+// writes reports whether a package is part of a product that writes to clusters. Tests and benchmarks do not count.
 func writes(p *pkg) bool {
 	for _, dir := range []string{"bench", "operontest", "internal/testing", "prove/testdata"} {
 		if strings.HasPrefix(p.dir, dir) {
@@ -89,7 +90,7 @@ func keysIn(_ *pkg, visit func(string)) func(ast.Node) bool {
 
 var managerName = regexp.MustCompile(`^([a-zA-Z]*[mM]anager|somebody[a-zA-Z]*|FieldManager)$`)
 
-// managersIn finds constants that are called managers, and what is written where one is used.
+// managersIn finds constants whose names are names for field managers, and literals that are used as field managers.
 func managersIn(_ *pkg, visit func(string)) func(ast.Node) bool {
 	check := func(name ast.Node, value ast.Expr) {
 		called, ok := name.(*ast.Ident)
@@ -116,7 +117,7 @@ func managersIn(_ *pkg, visit func(string)) func(ast.Node) bool {
 
 var suffix = regexp.MustCompile(`^-[a-z]+-?$`)
 
-// suffixesIn finds what is added to the name of an operator or a Service to name another object.
+// suffixesIn finds suffixes that are added to the name of an operator or a Service to name another object.
 func suffixesIn(p *pkg, visit func(string)) func(ast.Node) bool {
 	of := p.dir == "" || strings.HasPrefix(p.dir, "internal/runtime/") || strings.HasPrefix(p.dir, "internal/ship/") || strings.HasPrefix(p.dir, "internal/tools/")
 	return func(n ast.Node) bool {
@@ -133,7 +134,7 @@ func suffixesIn(p *pkg, visit func(string)) func(ast.Node) bool {
 	}
 }
 
-// versionsIn finds the numbers of formats.
+// versionsIn finds the version numbers of formats.
 func versionsIn(p *pkg, visit func(string)) func(ast.Node) bool {
 	return func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// A word is wording that readers who do not know this project stumble over, and what to write instead.
+// word is wording that readers who do not know this project find hard to understand, and the replacement.
 type word struct {
 	pattern *regexp.Regexp
 	better  string
 }
 
-// words are the patterns of unidiomatic English that earlier texts of this project had, and the terms that the field calls otherwise.
+// words are the patterns of unidiomatic English in earlier texts of this project, and terms that differ from the usual ones.
 var words = []word{
 	{regexp.MustCompile(`(?i)\b(is|are|was|were|be|been) told\b`), "reported, printed, logged"},
 	{regexp.MustCompile(`(^|[.:;,] |- )[Ww]ho (?:[a-z]+s|may|can|has|is|wants)\b`), "clients that, users who, anyone who"},
@@ -35,7 +35,7 @@ var words = []word{
 	{regexp.MustCompile(`(?i)\b(worked out|kept elsewhere|made again|of one's own)\b`), "derived, stored elsewhere, recreated, of your own"},
 }
 
-// stumbles returns what readers stumble over in a text, with what to write instead.
+// stumbles returns the matches of words in a text, with their replacements.
 func stumbles(text string) []string {
 	var found []string
 	for _, w := range words {
@@ -48,7 +48,7 @@ func stumbles(text string) []string {
 
 var inlineCode = regexp.MustCompile("`[^`]*`")
 
-// TestDocumentationReadsWell refuses the words above in what users read.
+// TestDocumentationReadsWell rejects the words above in texts for users.
 func TestDocumentationReadsWell(t *testing.T) {
 	t.Parallel()
 	for _, p := range paragraphs(t) {
@@ -58,7 +58,8 @@ func TestDocumentationReadsWell(t *testing.T) {
 	}
 }
 
-// TestMessagesReadWell refuses the words above in messages, help and errors: in all string literals with a space that are not in tests.
+// TestMessagesReadWell rejects the words above in messages, help and errors: in all string literals with a space outside of
+// tests.
 func TestMessagesReadWell(t *testing.T) {
 	t.Parallel()
 	for _, p := range sources(t) {

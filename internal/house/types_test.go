@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// Limits on a type of what an operator links: the layers up to the framework.
+// Limits on the types that an operator links: the layers up to the framework.
 const (
 	maxMethods = 25
 	maxFields  = 15
 )
 
-// large are types that are still above the limits, with their methods and fields. The list only gets shorter: a type that
-// grows fails the test, and so does one that no longer needs its entry.
+// large are types that still exceed the limits, with their numbers of methods and fields. The list only gets shorter: the test
+// fails if a type grows, or no longer needs its entry.
 var large = map[string][2]int{}
 
 func TestTypesAreSmall(t *testing.T) {

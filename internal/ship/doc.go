@@ -1,4 +1,5 @@
-// Package ship contains what brings an operator to its users: images without a daemon, SBOMs, builds, and deployments in clusters.
+// Package ship contains the code that delivers an operator to its users: images without a daemon, SBOMs, builds, and
+// deployments in clusters.
 //
-// Its packages import the tools, lower layers and each other, and nothing of fault injection.
+// Its packages import the tools, lower layers and each other, but no packages for fault injection.
 package ship

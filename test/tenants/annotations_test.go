@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 )
 
-// onAnnotations are attacks by annotations of the hostile tenant's own Box.
+// onAnnotations are attacks with annotations on the hostile tenant's own Box.
 var onAnnotations = []attack{
 	{"a record of external resources names the database of the victim", forgeRecord},
 	{"a resolution of external resources names the database of the victim", forgeResolution},
@@ -17,7 +17,7 @@ var onAnnotations = []attack{
 	{"an annotation lists the namespace of the victim", listNamespace},
 }
 
-// annotate lets the hostile tenant annotate its Box, and change its spec so that the operator reconciles it.
+// annotate annotates the Box of the hostile tenant, and changes its spec so that the operator reconciles it.
 func (w *world) annotate(name, value string) {
 	w.Helper()
 	w.change(w.a, w.a.box, func() {
@@ -50,7 +50,7 @@ func forgeRecord(w *world) {
 		w.b.box.UID, w.victimsDatabase()))
 }
 
-// forgeResolution claims that a creation of its own, which nobody knows of, ended in the victim's database.
+// forgeResolution claims that a forged creation, whose result is unknown, resulted in the victim's database.
 func forgeResolution(w *world) {
 	w.change(w.a, w.a.box, func() {
 		w.a.box.Annotations[external.RecordAnnotation] = fmt.Sprintf(

@@ -15,28 +15,28 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// never is a finalizer that nothing removes.
+// never is a finalizer that is never removed automatically.
 const never = "hostile.example.com/never"
 
-// secretOfVictim is in the victim's spec, and so in its children. The size of its database is in its Secret.
+// secretOfVictim is in the victim's spec, and therefore in its child objects. The size of its database is in its Secret.
 const (
 	secretOfVictim = "known-to-the-victim-alone"
 	sizeOfVictim   = "size-of-the-victim"
 )
 
-// attack is what a hostile tenant does. It knows all names and UIDs of the victim.
+// attack is an attack by a hostile tenant, who knows all names and UIDs of the victim.
 type attack struct {
 	name string
 	do   func(*world)
 }
 
-// attacks are all attacks, each in a world of its own.
+// attacks are all attacks. Each runs in a separate world.
 var attacks = slices.Concat(onAnnotations, onChildren, onMarks, onLimits)
 
-// TestTenants runs each attack on an operator of its own, and checks what must hold for all of them: the victim's
-// objects and external resources are as before, the hostile tenant has none of the victim's data, the operator
-// sends no more than twice the requests that the same number of harmless writes costs, and it still serves the
-// victim, up to the deletion of the victim's objects.
+// TestTenants runs each attack on a separate operator, and checks the invariants of all attacks: the victim's objects and
+// external resources are unchanged, the hostile tenant has none of the victim's data, the operator sends at most twice the
+// requests that the same number of harmless writes costs, and it still serves the victim, including the deletion of the
+// victim's objects.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	for _, attack := range attacks {
@@ -61,7 +61,7 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// calm creates a Box of each tenant, and returns how many requests one costs.
+// calm creates a Box for each tenant, and returns the number of requests for one.
 func (w *world) calm() int {
 	w.Helper()
 	w.b.box = w.create(w.b, "shop", map[string]string{"text": secretOfVictim, sizeField: sizeOfVictim})
@@ -75,12 +75,11 @@ func (w *world) calm() int {
 	return after - before
 }
 
-// Costs in requests of the operator.
+// Numbers of requests of the operator.
 const (
-	// perWrite is what a harmless change of an object costs: a child and a status.
+	// perWrite is the cost of a harmless change of an object: the write of a child and of a status.
 	perWrite = 2
-	// perAttack is what an operator looks up once: eight kinds that are unknown, with two requests each, and lists
-	// before watches.
+	// perAttack is the cost of requests that an operator sends once: two for each of eight unknown kinds, and lists before watches.
 	perAttack = 24
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// onChildren are attacks by objects that look like children.
+// onChildren are attacks with objects that look like child objects.
 var onChildren = []attack{
 	{"an object carries the labels of the victim's children", plantChild},
 	{"an object that looks like the victim's child changes in a loop", floodPlanted},
@@ -25,7 +25,7 @@ var onChildren = []attack{
 	{"a Box asks for a child in the namespace of the victim", mirrorIntoVictim},
 }
 
-// planted is an object in the hostile tenant's namespace that looks like a child of the victim's Box, for which the
+// planted returns an object in the hostile tenant's namespace that looks like a child of the victim's Box for which the
 // victim's ConfigMap would have to wait.
 func (w *world) planted(name string) *corev1.ConfigMap {
 	victim := plan.ID{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: w.b.namespace, Name: w.b.box.Name}
@@ -50,7 +50,7 @@ func refersTo(b *box.Box, object client.Object) {
 	}})
 }
 
-// apply lets the hostile tenant apply an object as the operator's field manager.
+// apply applies an object as the hostile tenant, with the operator's field manager.
 func (w *world) apply(object client.Object) {
 	w.Helper()
 	object.SetManagedFields(nil)
@@ -68,10 +68,10 @@ func plantChild(w *world) {
 	w.must(w.a.Create(w.Context(), referring))
 }
 
-// floods is how often a flood changes an object.
+// floods is the number of changes of a flood.
 const floods = 100
 
-// floodPlanted would use up the rate at which the victim's Box is reconciled.
+// floodPlanted tries to exhaust the rate limit of the victim's Box.
 func floodPlanted(w *world) {
 	for i := range floods {
 		planted := w.planted("planted")
@@ -80,7 +80,7 @@ func floodPlanted(w *world) {
 	}
 }
 
-// occupyNames creates objects with the names of children, with and without the label of the hostile tenant's Box.
+// occupyNames creates objects with the names of child objects, with and without an owner label.
 func occupyNames(w *world) {
 	for _, labels := range []map[string]string{nil, {plan.OwnerLabel: string(w.b.box.UID)}} {
 		name := fmt.Sprint("occupied-", len(labels), labels[plan.OwnerLabel])
@@ -95,7 +95,7 @@ func occupyNames(w *world) {
 	}
 }
 
-// mirrorIntoVictim asks for a child under the name of the victim's, which exists.
+// mirrorIntoVictim requests a child with the name of an existing child of the victim.
 func mirrorIntoVictim(w *world) {
 	w.change(w.a, w.a.box, func() { w.a.box.Spec.Data[mirrorField] = w.b.namespace })
 	w.conflicts(w.a.box)

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// onLimits are attacks by names, sizes and numbers.
+// onLimits are attacks with names, sizes and numbers.
 var onLimits = []attack{
 	{"names at the limits collide if they are cut", longNames},
 	{"a Box has almost 1 MiB", largeBox},
@@ -29,7 +29,7 @@ var onLimits = []attack{
 	{"a child is deleted in a loop", deleteChild},
 }
 
-// longNames differ in the last of 253 characters only.
+// longNames creates names that differ only in the last of 253 characters.
 func longNames(w *world) {
 	long := strings.Repeat("a", 252)
 	for _, name := range []string{long + "1", long + "2", strings.Repeat("b", 63), strings.Repeat("b", 64)} {
@@ -46,7 +46,7 @@ func largeBox(w *world) {
 	w.isReady(w.create(w.a, "large", map[string]string{"text": strings.Repeat("x", 1000<<10)}))
 }
 
-// keys are as many entries, with values that a server-side apply has to manage one by one.
+// keys returns n entries, each of which server-side apply has to manage separately.
 func keys(n int) map[string]string {
 	all := map[string]string{}
 	for i := range n {
@@ -59,7 +59,7 @@ func manyKeys(w *world) {
 	w.isReady(w.create(w.a, "keys", keys(3000)))
 }
 
-// longMessage makes the operator's code fail with a message that a status cannot hold.
+// longMessage makes the operator's code fail with a message that is too long for a status.
 func longMessage(w *world) {
 	b := w.create(w.a, "bad", map[string]string{badField: strings.Repeat("x", 300<<10)})
 	localtest.Eventually(w.T, "the error to be reported", func(ctx context.Context) error {
@@ -72,7 +72,7 @@ func longMessage(w *world) {
 		}
 		return nil
 	})
-	w.must(w.a.Delete(w.Context(), b)) // it would be tried again forever, ever more rarely
+	w.must(w.a.Delete(w.Context(), b)) // it would be retried forever, at growing intervals
 }
 
 func largePlanted(w *world) {
@@ -103,7 +103,7 @@ func floodBox(w *world) {
 	w.isReady(w.a.box)
 }
 
-// floodChild has the operator revert its changes.
+// floodChild makes the operator revert changes of a child.
 func floodChild(w *world) {
 	data := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.a.namespace, Name: w.a.box.Name}}
 	for i := range floods {

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// onMarks are attacks by what the operator writes on Boxes itself.
+// onMarks are attacks with fields of Boxes that the operator itself writes.
 var onMarks = []attack{
 	{"a Box carries the labels of the victim's Box and its children", stealLabels},
 	{"a Box refers to the victim's Box as its owner", stealOwner},
@@ -29,7 +29,7 @@ var onMarks = []attack{
 	{"objects of the victim are read and written", reachVictim},
 }
 
-// stealLabels makes a Box look like that of the victim, and like one of its children.
+// stealLabels makes a Box look like the victim's Box, and like one of its child objects.
 func stealLabels(w *world) {
 	victims := &box.Box{}
 	w.must(w.admin.Get(w.Context(), client.ObjectKeyFromObject(w.b.box), victims))
@@ -42,7 +42,7 @@ func stealLabels(w *world) {
 	})
 }
 
-// stealOwner has the garbage collector remove the Box, because its owner is not in its namespace.
+// stealOwner makes the garbage collector remove the Box, because its owner is not in its namespace.
 func stealOwner(w *world) {
 	w.change(w.a, w.a.box, func() { refersTo(w.b.box, w.a.box) })
 	w.create(w.a, "owned", map[string]string{"text": "owned"}, func(b *box.Box) { refersTo(w.b.box, b) })
@@ -57,7 +57,7 @@ func holdFinalizers(w *world) {
 	w.must(w.a.Delete(w.Context(), w.a.box))
 }
 
-// writeStatus tries it with the right to write Boxes, but not their status.
+// writeStatus tries to write the status with the permission to write Boxes, but not their status.
 func writeStatus(w *world) {
 	ready := w.a.box.Status
 	w.change(w.a, w.a.box, func() {
@@ -72,7 +72,7 @@ func writeStatus(w *world) {
 	}
 }
 
-// actOnVictim exports a Box whose name both tenants use, and asks for the artifacts of an Action of the victim's namespace.
+// actOnVictim exports a Box whose name both tenants use, and requests the artifacts of an Action in the victim's namespace.
 func actOnVictim(w *world) {
 	target := v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: w.b.box.Name}
 	export := func(by *tenant, name, artifactsFrom string) *v1alpha1.Action {
@@ -103,7 +103,7 @@ func actOnVictim(w *world) {
 	})
 }
 
-// reachVictim checks that the tenants of these tests are separated by the API server.
+// reachVictim checks that the API server separates the tenants of these tests.
 func reachVictim(w *world) {
 	for _, err := range []error{
 		w.a.Get(w.Context(), client.ObjectKeyFromObject(w.b.box), &box.Box{}),

@@ -28,8 +28,8 @@ const (
 	slowField = "slow"
 )
 
-// shop composes a ConfigMap, a Service after it, a Secret with the address of a database, and a Deployment without
-// replicas. A Box may ask for a copy of the ConfigMap in another namespace.
+// shop composes a ConfigMap, a Service after it, a Secret with the address of a database, and a Deployment without replicas. A
+// Box may request a copy of the ConfigMap in another namespace.
 type shop struct {
 	system *databases
 	turns  <-chan struct{}
@@ -87,7 +87,7 @@ func (s shop) Compose(ctx context.Context, b *box.Box, out *operon.Composition) 
 	return nil
 }
 
-// Actions offers an export, which notes whose Box it exported.
+// Actions returns an export action, which records the exported Box.
 func (s shop) Actions() operon.Actions[*box.Box] {
 	return operon.Actions[*box.Box]{"export": func(_ context.Context, b *box.Box, act *operon.ActionContext) error {
 		s.system.do(func() { s.system.exported = append(s.system.exported, b.Namespace+"/"+b.Name) })
@@ -96,10 +96,10 @@ func (s shop) Actions() operon.Actions[*box.Box] {
 	}}
 }
 
-// database is what the operator creates outside of the cluster.
+// database is the external resource of the operator.
 type database struct{ size, key string }
 
-// databases are an external system that finds databases by their keys.
+// databases is an external system that finds databases by their keys.
 type databases struct {
 	mu   sync.Mutex
 	byID map[string]database
@@ -114,7 +114,7 @@ func (s *databases) do(change func()) {
 	change()
 }
 
-// all describes the databases whose IDs are listed.
+// all describes the databases with the given IDs.
 func (s *databases) all(ids ...string) (found []string) {
 	s.do(func() {
 		for id, d := range s.byID {
@@ -127,7 +127,7 @@ func (s *databases) all(ids ...string) (found []string) {
 	return found
 }
 
-// ids are those of the databases of a size.
+// ids returns the IDs of the databases with the given size.
 func (s *databases) ids(size string) (ids []string) {
 	s.do(func() {
 		for id, d := range s.byID {

@@ -7,8 +7,8 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// A hostile tenant creates dozens of Boxes that take long to reconcile. The change of the victim's Box waits for no more of
-// them than two rounds of the eight workers.
+// A hostile tenant creates dozens of Boxes that take long to reconcile. The change of the victim's Box waits for at most two of
+// them for each of the eight workers.
 func TestABacklogDelaysNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -17,7 +17,7 @@ func TestABacklogDelaysNoOtherTenant(t *testing.T) {
 	for i := range 30 {
 		slow = append(slow, w.create(w.a, fmt.Sprint("slow-", i), map[string]string{slowField: "1"}))
 	}
-	w.isQuiet() // all workers wait for turns
+	w.isQuiet() // all workers are waiting for turns
 	w.change(w.b, w.b.box, func() { w.b.box.Spec.Data["text"] = "changed" })
 	w.isQuiet() // it is queued
 	const round = 8
@@ -31,7 +31,7 @@ func TestABacklogDelaysNoOtherTenant(t *testing.T) {
 	}
 }
 
-// turn has the operator compose one slow Box.
+// turn makes the operator compose one slow Box.
 func (w *world) turn() {
 	w.Helper()
 	select {

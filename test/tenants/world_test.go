@@ -1,5 +1,5 @@
-// Package tenants_test attacks an operator on a real API server: a hostile tenant, who may do what a normal user may in
-// one namespace, tries to reach the objects of a tenant in another one, and to exhaust the operator.
+// Package tenants_test attacks an operator on a real API server: a hostile tenant with the permissions of a normal user in one
+// namespace tries to reach the objects of a tenant in another namespace, and to exhaust the operator.
 package tenants_test
 
 import (
@@ -36,10 +36,10 @@ import (
 // operatorName is also the operator's field manager, which a tenant can guess.
 const operatorName = "shop-operator"
 
-// quiet is how long the operator sends nothing when it has finished.
+// quiet is how long the operator sends no requests when it has finished.
 const quiet = 500 * time.Millisecond
 
-// atOnce is how many tests run at the same time. They wait most of the time.
+// atOnce is the number of tests that run concurrently. They wait most of the time.
 const atOnce = "3"
 
 func TestMain(m *testing.M) {
@@ -54,22 +54,22 @@ type world struct {
 	*testing.T
 	admin  client.Client
 	system *databases
-	// turns are those of slow Boxes.
+	// turns are the turns of slow Boxes.
 	turns chan struct{}
-	// free ends the waiting for turns.
+	// free ends all waits for turns.
 	free func()
 	sent *traffic
-	// a is hostile, b is the victim.
+	// a is the hostile tenant, b is the victim.
 	a, b *tenant
 }
 
-// tenant may do what a normal user may, in one namespace.
+// tenant has the permissions of a normal user in one namespace.
 type tenant struct {
 	client.Client
 	namespace string
 	// box is the tenant's first Box, which is ready when the attack begins.
 	box *box.Box
-	// sent are the requests that the tenant sent itself.
+	// sent are the requests of the tenant itself.
 	sent *traffic
 }
 
@@ -101,7 +101,7 @@ func newClient(t *testing.T, config *rest.Config) client.Client {
 	return c
 }
 
-// tenant binds a user to the ClusterRole edit and to a Role for Boxes, in one namespace.
+// tenant binds a user to the ClusterRole edit and to a Role for Boxes in one namespace.
 func (w *world) tenant(name string, env *localtest.Env) *tenant {
 	w.Helper()
 	user := name + "-" + env.Namespace
@@ -135,7 +135,7 @@ func (w *world) tenant(name string, env *localtest.Env) *tenant {
 	return t
 }
 
-// run runs the operator until the test ends. It serves both namespaces.
+// run runs the operator for both namespaces until the test ends.
 func (w *world) run(env *localtest.Env) {
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(w.sent.count)
@@ -154,7 +154,7 @@ func (w *world) run(env *localtest.Env) {
 	})
 }
 
-// clear deletes the Boxes while the operator runs, and what a tenant's own finalizers hold.
+// clear deletes the Boxes while the operator runs, and the objects that a tenant's own finalizers retain.
 func (w *world) clear() {
 	after := outliving{w.T}
 	localtest.Eventually(after, "the Boxes to be deleted", func(ctx context.Context) error {
@@ -179,7 +179,7 @@ func (w *world) clear() {
 	})
 }
 
-// release removes the finalizers of what the hostile tenant holds, and of its Boxes whose records cannot be used.
+// release removes the finalizers of objects that the hostile tenant retains, and of its Boxes with unusable records.
 func (w *world) release(ctx context.Context, namespace string) error {
 	for _, o := range w.objects(ctx, namespace, &box.BoxList{}, &corev1.ConfigMapList{}) {
 		_, isBox := o.(*box.Box)
@@ -218,7 +218,7 @@ func (w *world) create(by *tenant, name string, data map[string]string, edits ..
 	return b
 }
 
-// change lets a tenant patch an object.
+// change patches an object as a tenant.
 func (w *world) change(by *tenant, object client.Object, edit func()) {
 	w.Helper()
 	w.must(by.Get(w.Context(), client.ObjectKeyFromObject(object), object))
@@ -227,7 +227,7 @@ func (w *world) change(by *tenant, object client.Object, edit func()) {
 	w.must(by.Patch(w.Context(), object, client.MergeFrom(before)))
 }
 
-// isReady waits until a Box is ready with its current spec.
+// isReady waits until a Box is ready for its current spec.
 func (w *world) isReady(b *box.Box) {
 	w.Helper()
 	localtest.Eventually(w.T, b.Namespace+"/"+b.Name+" to be ready", func(ctx context.Context) error {
@@ -241,7 +241,7 @@ func (w *world) isReady(b *box.Box) {
 	})
 }
 
-// isQuiet waits until the operator has sent nothing for a while.
+// isQuiet waits until the operator has sent no requests for a while.
 func (w *world) isQuiet() {
 	w.Helper()
 	localtest.Eventually(w.T, "the operator to have finished", func(context.Context) error {
@@ -252,7 +252,7 @@ func (w *world) isQuiet() {
 	})
 }
 
-// everything returns the objects of a namespace that tenants and the operator create, without Events.
+// everything returns the objects in a namespace that tenants and the operator create, except Events.
 func (w *world) everything(namespace string) []client.Object {
 	return w.objects(w.Context(), namespace, &box.BoxList{}, &corev1.ConfigMapList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{})
 }
@@ -273,7 +273,7 @@ func (w *world) objects(ctx context.Context, namespace string, lists ...client.O
 	return all
 }
 
-// state is what a tenant has: its objects by their versions, and its databases.
+// state returns the state of a tenant: the versions of its objects, and its databases.
 func (w *world) state(of *tenant, databases []string) []string {
 	w.Helper()
 	var state []string
@@ -284,7 +284,7 @@ func (w *world) state(of *tenant, databases []string) []string {
 	w.must(w.admin.List(w.Context(), &events, client.InNamespace(of.namespace)))
 	for _, e := range events.Items {
 		if e.Regarding.Kind == "Action" {
-			continue // of the victim's own
+			continue // about the victim's own Action
 		}
 		state = append(state, fmt.Sprintf("Event %s of %s: %s", e.Reason, e.Regarding.Name, e.Note))
 	}
@@ -292,7 +292,7 @@ func (w *world) state(of *tenant, databases []string) []string {
 	return append(state, w.system.all(databases...)...)
 }
 
-// leaks are the objects of a tenant that contain one of the texts.
+// leaks returns the objects of a tenant that contain one of the texts.
 func (w *world) leaks(to *tenant, texts ...string) []string {
 	w.Helper()
 	var found []string
@@ -315,7 +315,7 @@ func (w *world) leaks(to *tenant, texts ...string) []string {
 	return found
 }
 
-// traffic counts requests by method and resource, without watches and leases.
+// traffic counts requests by method and resource, except watches and leases.
 type traffic struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -347,7 +347,7 @@ func (t *traffic) add(request string) {
 	t.last = time.Now()
 }
 
-// since returns how many requests there were, and how long ago the last one was sent.
+// since returns the number of requests, and the time since the last one was sent.
 func (t *traffic) since() (int, time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

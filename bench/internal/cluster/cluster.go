@@ -1,5 +1,5 @@
-// Package cluster starts the local clusters that benchmarks measure operators on: each fresh, with one kind
-// installed and a client that is not limited.
+// Package cluster starts the local clusters on which benchmarks measure operators. Each is new, has one kind installed, and a
+// client without a rate limit.
 package cluster
 
 import (
@@ -22,20 +22,20 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// Options say what a cluster is like.
+// Options are the options of a cluster.
 type Options struct {
-	// Name begins the name of the cluster.
+	// Name is the prefix of the cluster's name.
 	Name string
-	// CRD is the kind in YAML, and API registers its Go types. By default they are those of Boxes.
+	// CRD is the CRD of the kind in YAML, and API registers its Go types. Default: Boxes.
 	CRD []byte
 	API func(*runtime.Scheme) error
-	// Settings are those of the cluster's components, in YAML.
+	// Settings are the settings of the cluster's components, in YAML.
 	Settings string
-	// AuditPolicy is what the API server logs, by default nothing.
+	// AuditPolicy is the audit policy of the API server. Default: nothing is logged.
 	AuditPolicy string
 }
 
-// Cluster is one that runs.
+// Cluster is a running cluster.
 type Cluster struct {
 	Config     *rest.Config
 	Client     client.WithWatch
@@ -93,7 +93,7 @@ func (c *Cluster) start(ctx context.Context, o Options) (err error) {
 	return c.connect(ctx, o)
 }
 
-// connect makes the client and installs the kind.
+// connect creates the client and installs the kind.
 func (c *Cluster) connect(ctx context.Context, o Options) (err error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), o.API(scheme)); err != nil {
@@ -110,7 +110,7 @@ func (c *Cluster) connect(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// Stop stops the cluster, also when the measurement was interrupted.
+// Stop stops the cluster, even if the measurement was interrupted.
 func (c *Cluster) Stop() error {
 	var down error
 	if c.name != "" {

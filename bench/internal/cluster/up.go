@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Home holds binaries of Operon and what the clusters keep that are started by them: a directory of a measurement's
-// own, where a start is measured with nothing left of another one.
+// Home is a directory with binaries of Operon and the data of the clusters that they start. Each measurement has its own, so a
+// start is measured without data of another one.
 type Home string
 
 // NewHome makes one.
@@ -24,12 +24,12 @@ func NewHome() (Home, error) {
 	return Home(dir), err
 }
 
-// Path is that of a file in it.
+// Path returns the path of a file in the directory.
 func (h Home) Path(elements ...string) string {
 	return filepath.Join(append([]string{string(h)}, elements...)...)
 }
 
-// Run runs a binary of it, and returns what it printed.
+// Run runs a binary in the directory, and returns its output.
 func (h Home) Run(ctx context.Context, binary string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, h.Path(binary), args...)
 	command.Env = append(os.Environ(), "OPERON_HOME="+string(h), "OPERON_CLUSTER_BINARY="+h.Path("operon-cluster"))
@@ -42,7 +42,7 @@ func (h Home) Run(ctx context.Context, binary string, args ...string) ([]byte, e
 	return out, nil
 }
 
-// Up starts a cluster, and returns its process and a client.
+// Up starts a cluster, and returns its process ID and a client.
 func (h Home) Up(ctx context.Context, args ...string) (pid int, c client.WithWatch, err error) {
 	out, err := h.Run(ctx, "operon-cluster", append([]string{"up", "-o", "json"}, args...)...)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h Home) Up(ctx context.Context, args ...string) (pid int, c client.WithWat
 	return facts.PID, c, err
 }
 
-// Clear stops what an interrupted measurement left running, and removes the directory.
+// Clear stops the clusters that an interrupted measurement left running, and removes the directory.
 func (h Home) Clear() error {
 	var down error
 	if _, err := os.Stat(h.Path("operon-cluster")); err == nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Build builds a target of one of the repository's modules, named by its directory, into out.
+// Build builds a target of one of the repository's modules, which is named by its directory, and writes it to out.
 func Build(ctx context.Context, module, target, out string) error {
 	root, err := Repository(ctx)
 	if err != nil {
@@ -20,7 +20,7 @@ func Build(ctx context.Context, module, target, out string) error {
 	return command.Run()
 }
 
-// Repository is the directory of the checkout that the benchmark runs in.
+// Repository returns the directory of the checkout in which the benchmark runs.
 func Repository(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {

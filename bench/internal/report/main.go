@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Main is the main function of a measurement: it ends with Ctrl-C, and with exit code 1 on an error, which it prints.
+// Main is the main function of a measurement. Ctrl-C interrupts it. It prints an error and ends with exit code 1.
 func Main(run func(context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx)

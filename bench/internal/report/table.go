@@ -1,6 +1,5 @@
-// Package report is what the benchmarks share: figures of Operon and of a peer that was
-// measured in the same run, judged as ratios and written as a Markdown table, and what a
-// process uses of the machine.
+// Package report contains code that the benchmarks share: measurements of Operon and of a peer in the same run, whose ratios
+// are compared with goals and printed as a Markdown table, and the resource usage of processes.
 package report
 
 import (
@@ -12,15 +11,15 @@ import (
 	"time"
 )
 
-// Figure is a line of the table. A figure without a peer is judged by itself.
+// Figure is a row of the table. Without a peer, the value itself is compared with the goal.
 type Figure struct {
 	Name string `json:"name"`
-	// Operon and Peer are as people read them, such as "1.05 s".
+	// Operon and Peer are formatted for people, such as "1.05 s".
 	Operon string `json:"operon"`
 	Peer   string `json:"peer,omitempty"`
-	// Ratio is Operon's to the peer's; 0 without a peer.
+	// Ratio is Operon's value divided by the peer's; 0 without a peer.
 	Ratio float64 `json:"ratio,omitempty"`
-	// Goal is empty where a figure is told but not judged.
+	// Goal is empty if the value is printed without a goal.
 	Goal string  `json:"goal,omitempty"`
 	Met  Verdict `json:"met"`
 }
@@ -35,7 +34,7 @@ const (
 	None   Verdict = "–"
 )
 
-// Judge returns the verdict on a goal.
+// Judge returns the verdict for a goal.
 func Judge(ok bool) Verdict {
 	if ok {
 		return Met
@@ -43,7 +42,7 @@ func Judge(ok bool) Verdict {
 	return Missed
 }
 
-// Write prints the figures as a Markdown table, with the peer's name in its head.
+// Write prints the figures as a Markdown table, with the peer's name in its header.
 func Write(out io.Writer, peer string, figures []Figure) error {
 	lines := []string{
 		fmt.Sprintf("| figure | Operon | %s | ratio | goal | met |", peer),
@@ -60,8 +59,8 @@ func Write(out io.Writer, peer string, figures []Figure) error {
 	return err
 }
 
-// AtMost makes a figure of two medians, met when Operon has at most goal times as much. A
-// goal of 0 judges nothing.
+// AtMost returns a figure of two medians. Its goal is met if Operon's is at most goal times the peer's. With a goal of 0, it
+// has no goal.
 func AtMost[N ~int64 | ~float64](name string, operon, peer []N, show func(N) string, goal float64) Figure {
 	f := compare(name, operon, peer, show)
 	if goal > 0 {
@@ -70,7 +69,7 @@ func AtMost[N ~int64 | ~float64](name string, operon, peer []N, show func(N) str
 	return f
 }
 
-// AtLeast makes a figure of two medians, met when Operon has at least goal times as much.
+// AtLeast returns a figure of two medians. Its goal is met if Operon's is at least goal times the peer's.
 func AtLeast[N ~int64 | ~float64](name string, operon, peer []N, show func(N) string, goal float64) Figure {
 	f := compare(name, operon, peer, show)
 	f.Goal, f.Met = fmt.Sprintf("≥ %.2g ×", goal), Judge(f.Ratio >= goal)
@@ -86,8 +85,7 @@ func compare[N ~int64 | ~float64](name string, operon, peer []N, show func(N) st
 	return f
 }
 
-// Within makes a figure that is met when the median is at most goal. A goal of 0 judges
-// nothing.
+// Within returns a figure whose goal is met if the median is at most goal. With a goal of 0, it has no goal.
 func Within(name string, values []time.Duration, goal time.Duration) Figure {
 	f := Figure{Name: name, Operon: Seconds(Median(values)), Met: None}
 	if goal > 0 {
@@ -96,18 +94,18 @@ func Within(name string, values []time.Duration, goal time.Duration) Figure {
 	return f
 }
 
-// NoneOf makes a figure of a count that has to be 0; peer's is told beside it.
+// NoneOf returns a figure of a count that must be 0. The peer's count is only printed.
 func NoneOf(name string, operon, peer int64) Figure {
 	return Figure{Name: name, Operon: Count(operon), Peer: Count(peer), Goal: "0", Met: Judge(operon == 0)}
 }
 
-// Median of at least one value.
+// Median returns the median of at least one value.
 func Median[N cmp.Ordered](values []N) N {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 
-// Seconds shows a duration: in milliseconds below one second.
+// Seconds formats a duration, in milliseconds below one second.
 func Seconds(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
@@ -115,8 +113,8 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// Megabytes shows a number of bytes.
+// Megabytes formats a number of bytes.
 func Megabytes(bytes int64) string { return fmt.Sprintf("%d MB", bytes/1_000_000) }
 
-// Count shows a number of things.
+// Count formats a count.
 func Count(n int64) string { return fmt.Sprint(n) }

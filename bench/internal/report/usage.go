@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Process is what a process uses, as Linux counts it.
+// Process is the resource usage of a process, as counted by Linux.
 type Process struct {
-	// Resident is the memory that it has now, Peak the most that it had, in bytes.
+	// Resident is the current memory, Peak is the maximum so far, in bytes.
 	Resident, Peak int64
-	// Files is what of Resident are pages of files, the program's own above all: the kernel reads them
-	// again when it needs the memory, and processes of one program share them.
+	// Files is the part of Resident that consists of pages of files, mostly of the program itself: the kernel can drop them and
+	// read them again, and processes of one program share them.
 	Files int64
-	// CPU is the time that all its threads ran, in user space and in the kernel.
+	// CPU is the time for which all threads ran, in user space and in the kernel.
 	CPU time.Duration
 }
 
-// tick is the unit of times in /proc/PID/stat: Linux fixes it for user space.
+// tick is the unit of times in /proc/PID/stat, which is fixed for user space on Linux.
 const tick = time.Second / 100
 
-// Usage reads what a running process has used so far.
+// Usage returns the resource usage of a running process so far.
 func Usage(pid int) (Process, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -52,8 +52,8 @@ func kilobytes(value string) (int64, error) {
 	return number * 1024, err
 }
 
-// cpu reads the fields utime and stime, which are the 14th and 15th. The second is the
-// program's name in parentheses and may hold spaces, so that counting starts after it.
+// cpu reads the fields utime and stime, which are the 14th and 15th. The second field is the program's name in parentheses and
+// may contain spaces, so the fields are counted after it.
 func cpu(pid int) (time.Duration, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

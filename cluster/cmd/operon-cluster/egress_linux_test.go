@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// With --egress pods reach what this machine reaches, by address and by name, and images
-// come from registries.
+// With --egress, pods reach everything that this machine reaches, by address and by name, and images are pulled from
+// registries.
 func TestEgress(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
@@ -50,7 +50,7 @@ func TestEgress(t *testing.T) {
 			t.Errorf("%q: %+v, want %q", c.args, r, c.want)
 		}
 	}
-	// Who asks gives up after a while, and a machine may be slow besides.
+	// The client gives up after a while, and the machine may be slow.
 	h.await("a name is answered slowly", shows("1 <nil>"), "exec", "inside", "--", "/app", "send", slowName+":4000", "1")
 	h.must("kubectl", "wait", "pod/pulled", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=240s")
 	if log := h.must("kubectl", "logs", "pulled"); log != "[it]\n" {
@@ -59,7 +59,7 @@ func TestEgress(t *testing.T) {
 	h.await("that without credentials there is no image", shows("authorization failed"), "get", "pod", "stranger", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.message}")
 }
 
-// keep puts an image into a registry that wants credentials, past those.
+// keep pushes an image to a registry that requires credentials, bypassing the credential check.
 func keep(t *testing.T, images http.Handler, program []byte, to string) {
 	t.Helper()
 	server := httptest.NewServer(images)

@@ -155,7 +155,7 @@ func newEnv() *cobra.Command {
 	return command
 }
 
-// running returns the facts of a cluster that has to run.
+// running returns the facts of a cluster, which must be running.
 func running(name string) (instance.Facts, error) {
 	facts, err := instance.Status(name)
 	if err != nil {

@@ -119,7 +119,7 @@ func newImageRemove() *cobra.Command {
 	return command
 }
 
-// withImages does something with the store of a cluster.
+// withImages calls do with the image store of a cluster.
 func withImages(ctx context.Context, name string, do func(store *image.Store) error) error {
 	store, _, err := instance.Images(ctx, name)
 	if err != nil {
@@ -130,7 +130,7 @@ func withImages(ctx context.Context, name string, do func(store *image.Store) er
 
 func megabytes(one image.Image) float64 { return float64(one.Size) / 1e6 }
 
-// atLeastOne refuses a command line without arguments.
+// atLeastOne rejects a command line without arguments.
 func atLeastOne(what string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What a kept state knows of runs again, of the images that were there; a reset ends it.
+// With a kept state, pods run again after a restart, from the images that were stored. A reset deletes them.
 func TestDataOutlivesContainers(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
@@ -39,7 +39,7 @@ func TestDataOutlivesContainers(t *testing.T) {
 	if said := call("kubectl", "exec", "web", "--", "/app", "say", "again"); said != "[again]\n" {
 		t.Errorf("exec: %q", said)
 	}
-	// What was pushed is pulled only now.
+	// The pushed image is pulled only now.
 	h.apply(pod("asks", "get", "http://web.default.svc.cluster.local")+strings.ReplaceAll(pod("pushed", "say", "it"), "app:1", facts.Registry+"/team/pushed"), name...)
 	call("kubectl", "wait", "pod/asks", "pod/pushed", "--for=jsonpath={.status.phase}=Succeeded", within)
 	if restarts := call("kubectl", "get", "pod", "once", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].restartCount}"); restarts != "Succeeded 0" {
@@ -53,7 +53,7 @@ func TestDataOutlivesContainers(t *testing.T) {
 	if pods := call("kubectl", "get", "pods", "-A", "-o", "name"); pods != "" {
 		t.Errorf("pods after the reset: %s", pods)
 	}
-	for ended := time.Now().Add(patience); len(runningGroups(t, h)) > 0; time.Sleep(50 * time.Millisecond) { // a process that ends tells nobody
+	for ended := time.Now().Add(patience); len(runningGroups(t, h)) > 0; time.Sleep(50 * time.Millisecond) { // the end of a process sends no event
 		if time.Now().After(ended) {
 			t.Fatalf("a minute after the reset there are\n%s", strings.Join(runningGroups(t, h), "\n"))
 		}
@@ -62,7 +62,7 @@ func TestDataOutlivesContainers(t *testing.T) {
 	call("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
 }
 
-// runningGroups lists the control groups of a home's containers that have a process.
+// runningGroups lists the control groups of a home's containers that contain a process.
 func runningGroups(t *testing.T, h *home) []string {
 	t.Helper()
 	var found []string

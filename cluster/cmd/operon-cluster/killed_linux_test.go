@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killsLoad kills a load that has put half of a layer into the store. There is no image of it, and the next load makes the image
-// whole: of the same file, and of another one whose layer has the same name in its archive. Nothing that is not whole stays.
+// killsLoad kills a load that has written half of a layer to the store. The image must not be listed, and the next load must
+// complete the image, both from the same file and from another file whose layer has the same name in its archive. No
+// incomplete content may remain.
 func killsLoad(t *testing.T, h *home, program []byte) {
 	for name, next := range map[string][]byte{"same": program, "other": slices.Concat(program, []byte("another"))} {
 		image := name + ":1"
@@ -35,7 +36,7 @@ func killsLoad(t *testing.T, h *home, program []byte) {
 	}
 }
 
-// killLoad kills `image load` when the store holds a part of the image.
+// killLoad kills `image load` when the store contains a part of the image.
 func (h *home) killLoad(t *testing.T, archive string) {
 	t.Helper()
 	whole, err := os.ReadFile(archive)
@@ -63,7 +64,8 @@ func (h *home) killLoad(t *testing.T, archive string) {
 	}
 }
 
-// writeHalf writes half of an archive to a pipe, as soon as somebody reads it. That there is more is known as long as it is open.
+// writeHalf writes half of an archive to a pipe as soon as the pipe has a reader. The reader expects more data until the
+// returned file is closed.
 func writeHalf(pipe string, whole []byte) (*os.File, error) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -78,14 +80,14 @@ func writeHalf(pipe string, whole []byte) (*os.File, error) {
 		if !errors.Is(err, unix.ENXIO) || time.Now().After(deadline) {
 			return nil, err
 		}
-		time.Sleep(time.Millisecond) // nobody tells that a pipe is read
+		time.Sleep(time.Millisecond) // there is no event for a new reader of a pipe
 	}
 }
 
-// awaitPart waits until the store has something that is not whole.
+// awaitPart waits until the store contains incomplete content.
 func (h *home) awaitPart() error {
 	parts := filepath.Join(h.path, "clusters/default/node/containerd/io.containerd.content.v1.content/ingest/*/data")
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) { // containerd tells nobody either
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) { // containerd sends no event for this
 		found, err := filepath.Glob(parts)
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newKubectl shows kubectl in the help; main takes the verb before cobra reads flags.
+// newKubectl shows kubectl in the help. main handles the command before cobra parses flags.
 func newKubectl() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kubectl [--cluster NAME] ARGUMENTS...",
@@ -39,12 +39,12 @@ func kubectl(args []string) int {
 	}
 	os.Args = append([]string{"kubectl"}, args...)
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
-		util.CheckErr(err) // prints as kubectl does, and exits
+		util.CheckErr(err) // prints the error as kubectl does, and exits
 	}
 	return 0
 }
 
-// takeName reads a leading --cluster, which is ours and not kubectl's.
+// takeName parses a leading --cluster, which is a flag of this command and not of kubectl.
 func takeName(args []string) (name string, rest []string, err error) {
 	if len(args) == 0 || !strings.HasPrefix(args[0], "--cluster") {
 		return defaultName(), args, nil
@@ -58,8 +58,8 @@ func takeName(args []string) (name string, rest []string, err error) {
 	return args[1], args[2:], nil
 }
 
-// pointKubectl sets KUBECONFIG to the cluster's, unless the user points elsewhere or asks
-// for nothing that a cluster would answer.
+// pointKubectl sets KUBECONFIG to the kubeconfig of the cluster, unless the user names another kubeconfig or runs a command
+// that needs no cluster.
 func pointKubectl(name string, args []string) error {
 	elsewhere := func(arg string) bool {
 		return arg == "--kubeconfig" || strings.HasPrefix(arg, "--kubeconfig=") || arg == "--help" || arg == "-h"

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a machine lacks for containers is told in one error, with what does without.
+// One error lists everything that a machine lacks for containers, and names the alternative that needs none of it.
 func TestMachinesThatLackSomething(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
@@ -42,7 +42,7 @@ func TestMachinesThatLackSomething(t *testing.T) {
 		"no programs": {func(c *exec.Cmd) { c.Env = append(c.Env, "PATH="+empty) }, "it lacks " + runc + ", and " + nft, "root"},
 		"no nft":      {func(c *exec.Cmd) { c.Env = append(c.Env, "PATH="+some) }, "it lacks " + nft, "runc"},
 		"not root": {func(c *exec.Cmd) {
-			c.Path = "/proc/self/exe" // which lies where only root may look
+			c.Path = "/proc/self/exe" // the executable is in a directory that only root may read
 			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}, "it needs root", "lacks"},
 	} {
@@ -61,7 +61,7 @@ func TestMachinesThatLackSomething(t *testing.T) {
 	}
 }
 
-// A node that dies while it starts is told with what the log says of it, and nothing is left.
+// When a node dies during its start, the error quotes its log, and nothing is left.
 func TestNodeDiesWhileItStarts(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
@@ -84,13 +84,13 @@ func TestNodeDiesWhileItStarts(t *testing.T) {
 				t.Errorf("left: %v, %v", folders, err)
 			}
 			return
-		case <-time.After(time.Millisecond): // a process that starts tells nobody
+		case <-time.After(time.Millisecond): // the start of a process sends no event
 			killed = killed || killNode(t, h)
 		}
 	}
 }
 
-// killNode kills the node's process of a home, if it is there.
+// killNode kills the node process of a home if it exists.
 func killNode(t *testing.T, h *home) bool {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -111,7 +111,7 @@ func killNode(t *testing.T, h *home) bool {
 	return false
 }
 
-// A disk that is full takes no image, nor a part of one, and the cluster continues.
+// A full disk stores no image and no part of one, and the cluster continues to run.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
@@ -147,13 +147,13 @@ func TestFullDisk(t *testing.T) {
 	h.must("kubectl", "wait", "pod/small", "--for=condition=Ready", within)
 }
 
-// disk is the one that a home lies on.
+// disk is the file system that contains a home.
 type disk struct{ path string }
 
-// mountDisk gives the home a disk of its own, which this test and what it starts see, and nobody else.
+// mountDisk mounts a separate file system at the home. Only this test and the processes that it starts see it.
 func mountDisk(t *testing.T, h *home) disk {
 	t.Helper()
-	// The thread is never unlocked, and ends with the test: nothing else ever runs on it.
+	// The thread is never unlocked, and ends with the test: no other goroutine runs on it.
 	runtime.LockOSThread()
 	err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
 	if err == nil {
@@ -167,14 +167,19 @@ func mountDisk(t *testing.T, h *home) disk {
 	}
 	t.Cleanup(func() {
 		h.must("down", "--all")
-		if err := unix.Unmount(h.path, 0); err != nil {
+		err := unix.Unmount(h.path, 0)
+		for deadline := time.Now().Add(patience); errors.Is(err, unix.EBUSY) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			// A process that ends releases its locks before its working directory, and sends no event.
+			err = unix.Unmount(h.path, 0)
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	})
 	return disk{h.path}
 }
 
-// limit leaves so much room.
+// limit limits the free space to room bytes.
 func (d disk) limit(t *testing.T, room uint64) {
 	t.Helper()
 	var stat unix.Statfs_t
@@ -187,7 +192,7 @@ func (d disk) limit(t *testing.T, room uint64) {
 	}
 }
 
-// files lists what is in the store of large files, and of those that are being written.
+// files lists the files in the content store, including the files that are being written.
 func (d disk) files(t *testing.T) []string {
 	t.Helper()
 	var found []string

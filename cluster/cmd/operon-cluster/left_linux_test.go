@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// cycles is how often a cluster comes and goes: half of them are killed.
+// cycles is how often a cluster is started and stopped. Every second one is killed.
 const cycles = 4
 
-// Nothing of a node is left when its cluster is down, also when it was killed.
+// Nothing of a node is left after its cluster was stopped, even if the cluster was killed.
 func TestNothingOfANodeIsLeft(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
 	h := newHome(t)
 	image := archive(t, "app:1", runtime.GOARCH, buildApp(t))
-	name := "left-" + strings.ToLower(filepath.Base(h.path)) // by which its control groups are told
+	name := "left-" + strings.ToLower(filepath.Base(h.path)) // identifies the cluster's control groups
 	for cycle := range cycles {
 		facts := h.up("--cluster", name, "--node", "container")
 		h.must("image", "load", "--cluster", name, image)
@@ -46,7 +46,8 @@ func TestNothingOfANodeIsLeft(t *testing.T) {
 	}
 }
 
-// left lists what is of a home's clusters and of a pod, of any of them: other tests run at the same time.
+// left lists what remains of a home's clusters and of a pod, and the network links and rules that remain of any cluster: other
+// tests run at the same time.
 func left(t *testing.T, h *home, pod string) []string {
 	t.Helper()
 	var found []string
@@ -74,18 +75,18 @@ func left(t *testing.T, h *home, pod string) []string {
 	return slices.Concat(found, links(t), groups(t, h), groupsOfPod(t, pod))
 }
 
-// links lists network links and rules of the machine's that only a node has.
+// links lists the network links and rules of the machine that only a node creates.
 func links(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("/sys/class/net/operon*")
-	pairs, alsoErr := filepath.Glob("/sys/class/net/veth" + strings.Repeat("[0-9a-f]", 11)) // others give theirs other names
+	pairs, alsoErr := filepath.Glob("/sys/class/net/veth" + strings.Repeat("[0-9a-f]", 11)) // other programs name theirs differently
 	if err := errors.Join(err, alsoErr); err != nil {
 		t.Fatal(err)
 	}
 	found = append(found, pairs...)
 	rules, err := exec.Command("nft", "list", "tables").Output()
 	if err != nil {
-		return found // a machine with iptables only, whose rules are per namespace as well
+		return found // the machine has only iptables, whose rules are per network namespace, too
 	}
 	if strings.Contains(string(rules), "kube-proxy") {
 		found = append(found, string(rules))
@@ -111,13 +112,13 @@ func groups(t *testing.T, h *home) []string {
 	return found
 }
 
-// groupsOfPod lists the control groups that a pod has anywhere: runc makes some where it finds a hierarchy.
+// groupsOfPod lists the control groups of a pod in all hierarchies: runc creates some in each hierarchy that it finds.
 func groupsOfPod(t *testing.T, uid string) []string {
 	t.Helper()
 	var found []string
 	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // those of other tests come and go
+			return nil // other tests create and delete control groups at the same time
 		}
 		if err == nil && strings.Contains(entry.Name(), uid) {
 			found = append(found, "pod's control group "+path)

@@ -38,7 +38,7 @@ func newLogs() *cobra.Command {
 	return command
 }
 
-// followLog copies what is added to log until ctx ends.
+// followLog copies the text that is appended to log until ctx ends.
 func followLog(ctx context.Context, w io.Writer, log io.Reader) error {
 	ticker := time.NewTicker(timing.followPeriod)
 	defer ticker.Stop()

@@ -21,13 +21,13 @@ import (
 
 // Exit codes.
 const (
-	// exitFailed: the command could not do what it was asked to, also because of a mistake in the command line.
+	// exitFailed means that the command failed, or that the command line is invalid.
 	exitFailed = 2
 )
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "kubectl" {
-		os.Exit(kubectl(os.Args[2:])) // kubectl reads its flags itself
+		os.Exit(kubectl(os.Args[2:])) // kubectl parses its own flags
 	}
 	if len(os.Args) > 2 && os.Args[1] == nodeinit.Verb {
 		os.Exit(runNode(os.Args[2]))
@@ -37,7 +37,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
-// run executes one verb and returns the exit code.
+// run executes one command and returns the exit code.
 func run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string) int {
 	return exitFailed
 }
 
-// called is how the user called this command: its own name, or `operon cluster`.
+// called returns the name by which the user called this command: its own name, or `operon cluster`.
 func called() string { return filepath.Base(os.Args[0]) }
 
 // usageError is a mistake in the command line.
@@ -82,7 +82,7 @@ are below $OPERON_HOME (default ~/.operon).`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	if leaked := pflag.Lookup("version"); leaked != nil {
-		leaked.Hidden = true // Kubernetes' libraries add it to every program
+		leaked.Hidden = true // the Kubernetes libraries add it to every program
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newUp(), newDown(), newStatus(), newList(), newReset(), newKubeconfig(), newLogs(), newEnv(), newKubectl(), newImage(), newServe())
@@ -97,7 +97,7 @@ func suggestion(command *cobra.Command, typed string) string {
 	return ""
 }
 
-// noArguments refuses arguments, as a mistake in the command line.
+// noArguments rejects arguments with a usageError.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("unexpected argument %q; clusters are named with --cluster", args[0])}
@@ -109,7 +109,7 @@ func noArguments(_ *cobra.Command, args []string) error {
 func nameFlag(command *cobra.Command) *string {
 	command.Flags().Var(formerName{}, "name", "")
 	if err := command.Flags().MarkHidden("name"); err != nil {
-		panic(err) // it was added one line above
+		panic(err) // it was added in the previous line
 	}
 	return command.Flags().String("cluster", defaultName(), "`NAME` of the cluster; also taken from $OPERON_CLUSTER")
 }

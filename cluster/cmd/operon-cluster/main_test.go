@@ -18,8 +18,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node"
 )
 
-// asCommand makes the test binary be the command, for tests and for the clusters' own
-// processes, which are started from the running executable.
+// asCommand makes the test binary run the command, for tests and for the processes of clusters, which are started from the
+// running executable.
 const asCommand = "OPERON_CLUSTER_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -29,19 +29,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// home is an OPERON_HOME of one test, in which nothing may be left.
+// home is the OPERON_HOME of one test. The test fails if clusters are left in it.
 type home struct {
 	t    *testing.T
 	path string
-	// env is set beside what the tests have.
+	// env is added to the environment of the tests.
 	env []string
-	// enter runs something in a network of the test's own, where there is one.
+	// enter runs a function in the network of the test, if the test has its own.
 	enter func(something func() error) error
 }
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	// Not t.TempDir: its long names do not leave room for a socket's path.
+	// t.TempDir is not used: its names are too long for the path of a socket.
 	path, err := os.MkdirTemp("", "oc")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func newHome(t *testing.T) *home {
 	return h
 }
 
-// result is what one call of the command came to.
+// result is the result of one run of the command.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -71,7 +71,7 @@ func (h *home) run(args ...string) result {
 	return h.ended(h.command(args...))
 }
 
-// command is a call that is not made yet.
+// command returns a run of the command that was not started yet.
 func (h *home) command(args ...string) *exec.Cmd {
 	h.t.Helper()
 	self, err := os.Executable()
@@ -83,7 +83,7 @@ func (h *home) command(args ...string) *exec.Cmd {
 	return command
 }
 
-// ended makes a call.
+// ended runs a command until it ends, and returns the result.
 func (h *home) ended(command *exec.Cmd) result {
 	h.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -96,7 +96,7 @@ func (h *home) ended(command *exec.Cmd) result {
 	return result{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// must runs a call that has to succeed.
+// must runs the command and returns its standard output. The command has to succeed.
 func (h *home) must(args ...string) string {
 	h.t.Helper()
 	r := h.run(args...)
@@ -141,7 +141,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("after the reset there are:\n%s", left)
 	}
 	h.must("down")
-	// A process that ended but was not reaped yet has no command line any more.
+	// A process that ended but was not reaped yet has no command line.
 	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", facts.PID)); err == nil && len(line) > 0 {
 		t.Errorf("process %d outlived down: %s", facts.PID, line)
 	}
@@ -182,7 +182,7 @@ func TestDataOutlivesTheCluster(t *testing.T) {
 	}
 }
 
-// A directory in which no socket can be is told of before anything is made.
+// A directory whose path is too long for sockets is rejected before anything is created.
 func TestLongFolder(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -197,7 +197,7 @@ func TestLongFolder(t *testing.T) {
 	if runtime.GOOS != "linux" || node.Check() != nil {
 		return
 	}
-	// The kubelet's own sockets lie deeper.
+	// The paths of the kubelet's sockets are longer.
 	h.env = []string{"OPERON_HOME=" + filepath.Join(h.path, strings.Repeat("x", 50))}
 	if r := h.run("up", "--node", "container"); r.code != exitFailed || !strings.Contains(r.stderr, "bytes too long") {
 		t.Errorf("%+v", r)

@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// A cluster that is added to the user's kubeconfig is the current one there until it is stopped. Then the earlier context is
-// current again, and all other entries are as they were.
+// A cluster that is added to the user's kubeconfig is its current context until the cluster is stopped. Then the previous
+// context is current again, and all other entries are unchanged.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		current string
-		remove  bool // the user removes the earlier context in the meantime
+		remove  bool // the user removes the previous context in the meantime
 		chooses bool // the user chooses another context in the meantime
 		want    string
 	}{
@@ -41,7 +41,7 @@ func TestMerge(t *testing.T) {
 			if facts := h.up("--merge"); facts.MergedInto != file {
 				t.Fatalf("merged into %q", facts.MergedInto)
 			}
-			h.must("up", "--merge") // again: the earlier context is still known
+			h.must("up", "--merge") // again: the previous context is still known
 			merged := read(t, file)
 			if merged.CurrentContext != "operon-default" || len(merged.Contexts) != 3 {
 				t.Fatalf("the current context is %q of %d", merged.CurrentContext, len(merged.Contexts))
@@ -68,7 +68,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// kubectlBy runs kubectl with a kubeconfig.
+// kubectlBy runs kubectl with the given kubeconfig.
 func (h *home) kubectlBy(file string, args ...string) string {
 	h.t.Helper()
 	return strings.TrimSpace(h.must(append([]string{"kubectl", "--kubeconfig", file}, args...)...))
@@ -90,7 +90,7 @@ func write(t *testing.T, config api.Config, file string) {
 	}
 }
 
-// The commands that env prints point a shell's tools at the cluster.
+// The shell commands that env prints point tools at the cluster.
 func TestEnv(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
-// needsNode skips a test where no containers can be run, and says why.
+// needsNode skips a test if this machine cannot run containers, and logs the reason.
 func needsNode(t *testing.T) {
 	t.Helper()
 	if err := node.Check(); err != nil {
@@ -47,7 +47,7 @@ func buildApp(t *testing.T) []byte {
 	return program
 }
 
-// archive writes an image of one program as `docker save` does, and returns its path.
+// archive writes an image of one program in the format of `docker save`, and returns its path.
 func archive(t *testing.T, name, architecture string, program []byte) string {
 	t.Helper()
 	layer := pack(t, 0o755, map[string][]byte{"app": program})
@@ -92,7 +92,7 @@ func pack(t *testing.T, mode int64, files map[string][]byte) []byte {
 	return packed.Bytes()
 }
 
-// apply applies a manifest to the cluster.
+// apply applies manifests to the cluster.
 func (h *home) apply(manifest string, flags ...string) {
 	h.t.Helper()
 	path := filepath.Join(h.t.TempDir(), "manifest.yaml")
@@ -102,7 +102,7 @@ func (h *home) apply(manifest string, flags ...string) {
 	h.must(slices.Concat([]string{"kubectl"}, flags, []string{"apply", "-f", path})...)
 }
 
-// pod is a manifest of a pod that runs the tests' program.
+// pod returns the manifest of a pod that runs the tests' program.
 func pod(name string, args ...string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -138,7 +138,7 @@ func TestContainers(t *testing.T) {
 	}
 	h.apply(web + pod("web", "serve") + burning)
 	h.must("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
-	// A pod without a probe is ready before its program has said anything.
+	// A pod without a probe is ready before its program prints anything.
 	h.await("the pod's log", shows("serving"), "logs", "web")
 	if said := h.must("kubectl", "exec", "web", "--", "/app", "say", "in", "the", "pod"); said != "[in the pod]\n" {
 		t.Errorf("exec: %q", said)
@@ -184,7 +184,7 @@ func TestContainers(t *testing.T) {
 	t.Run("images that are pushed", func(t *testing.T) { pushes(t, h, facts.Registry, program) })
 }
 
-// refuses looks at what is said of images and pods that cannot work.
+// refuses checks the error messages for images and pods that cannot work.
 func refuses(t *testing.T, h *home, program []byte) {
 	other := "arm64"
 	if runtime.GOARCH == other {
@@ -221,7 +221,7 @@ func refuses(t *testing.T, h *home, program []byte) {
 	}
 }
 
-// forward asks a pod's port 8080 from this machine.
+// forward sends a request to port 8080 of a pod through a port of this machine, and returns the response.
 func (h *home) forward(t *testing.T, target string) string {
 	t.Helper()
 	command := h.command("kubectl", "port-forward", target, ":8080")
@@ -251,7 +251,7 @@ func (h *home) forward(t *testing.T, target string) string {
 	return string(body)
 }
 
-// Simulated nodes beside one of containers take only what asks for them.
+// If a cluster has a node of containers and simulated nodes, the simulated nodes run only the pods that request it.
 func TestContainersBesideSimulatedNodes(t *testing.T) {
 	t.Parallel()
 	needsNode(t)

@@ -4,5 +4,5 @@ package main
 
 import "errors"
 
-// runNode is not called here: nothing starts a node.
+// runNode is never called on this platform: no node is started.
 func runNode(string) int { panic(errors.ErrUnsupported) }

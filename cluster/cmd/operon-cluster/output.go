@@ -20,7 +20,7 @@ const (
 	formatText = "text"
 	formatJSON = "json"
 	formatYAML = "yaml"
-	// formatName prints kind/name lines.
+	// formatName prints lines of the form kind/name.
 	formatName = "name"
 )
 
@@ -30,7 +30,7 @@ type output struct {
 	formats []string
 }
 
-// String, Set and Type make output a flag value.
+// String, Set and Type implement pflag.Value.
 func (o *output) String() string { return o.format }
 
 func (o *output) Type() string { return "FORMAT" }
@@ -43,20 +43,20 @@ func (o *output) Set(format string) error {
 	return nil
 }
 
-// list returns the formats in words.
+// list returns the formats as a phrase.
 func (o *output) list() string {
 	last := len(o.formats) - 1
 	return strings.Join(o.formats[:last], ", ") + " or " + o.formats[last]
 }
 
-// outputFlag adds -o. The formats text, json and yaml are those of all commands, others are in addition.
+// outputFlag adds -o. All commands have the formats text, json and yaml. others are additional formats.
 func outputFlag(command *cobra.Command, of string, others ...string) *output {
 	o := &output{format: formatText, formats: append([]string{formatText, formatJSON, formatYAML}, others...)}
 	command.Flags().VarP(o, "output", "o", "`FORMAT` of "+of+": "+o.list())
 	return o
 }
 
-// print prints facts in the format of the flag: as text does, encoded, or as names of objects of a kind.
+// print prints facts in the format of the flag: with text, encoded, or as the names of objects of a kind.
 func (o *output) print(out io.Writer, facts any, text func() error, kind string, names ...string) error {
 	switch o.format {
 	case formatJSON:

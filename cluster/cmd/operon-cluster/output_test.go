@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Every command that prints facts has the same flag -o, and each of its formats prints something of its own.
+// Every command that prints facts has the same flag -o, and each format prints something different.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{

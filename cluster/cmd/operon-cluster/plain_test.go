@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
-// In a plain cluster the API server writes its bootstrap policy itself, by a hook that is a check of readiness.
+// In a plain cluster, the API server itself writes its bootstrap policy, in a hook that is a readiness check.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -30,7 +30,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// checks are the API server's checks of readiness.
+// checks returns the readiness checks of the API server.
 func checks(t *testing.T, facts instance.Facts) string {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)

@@ -18,7 +18,7 @@ spec:
   ports: [{port: 80, targetPort: 8080, nodePort: 30080}]
 ---`
 
-// reachesPorts reaches a Service and a pod at ports of this machine, and the pod from others.
+// reachesPorts connects to a Service and a pod through ports of this machine, and to the pod from other machines.
 func reachesPorts(t *testing.T, h *home, published []string) {
 	if len(published) != 2 || !strings.HasPrefix(published[0], "127.0.0.1:") || !strings.HasSuffix(published[0], ":30080") {
 		t.Fatalf("published: %q", published)
@@ -53,8 +53,8 @@ func reachesPorts(t *testing.T, h *home, published []string) {
 	h.must("kubectl", "delete", "pod", "wrong")
 }
 
-// get returns what a web server says, or nothing. Each asks by a connection of its own: one
-// to a pod that is gone may be silent for long.
+// get returns the response of a web server, or the empty string on errors. Each request uses a new connection: an existing one
+// to a deleted pod may not respond for a long time.
 func get(address string) string {
 	client := &http.Client{Timeout: patience / 20, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get("http://" + address)
@@ -69,7 +69,7 @@ func get(address string) string {
 	return string(body)
 }
 
-// awaitAnswer waits until rules of the node's network have changed, of which nobody tells.
+// awaitAnswer polls until rules of the node's network have changed. There is no event for that.
 func awaitAnswer(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for until := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {

@@ -35,7 +35,7 @@ func push(t *testing.T, program []byte, to string) {
 	}
 }
 
-// pushElsewhere pushes an index of an image for another platform only. Its contents are of no matter.
+// pushElsewhere pushes an index that has only an image for another platform. The contents of the image do not matter.
 func pushElsewhere(t *testing.T, to string) {
 	t.Helper()
 	reference, err := name.ParseReference(to)
@@ -48,7 +48,7 @@ func pushElsewhere(t *testing.T, to string) {
 	}
 }
 
-// refusesStrangers pushes as another user of this machine.
+// refusesStrangers checks that a push by another user of this machine is rejected.
 func refusesStrangers(t *testing.T, to string) {
 	t.Helper()
 	reference, err := name.ParseReference(to)
@@ -61,7 +61,8 @@ func refusesStrangers(t *testing.T, to string) {
 	}
 }
 
-// dialAsNobody connects by a socket that belongs to another user: to the one by whose rights its thread uses files.
+// dialAsNobody connects through a socket that belongs to another user. A socket belongs to the user whose file permissions its
+// thread uses.
 func dialAsNobody(_ context.Context, network, address string) (net.Conn, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -72,7 +73,7 @@ func dialAsNobody(_ context.Context, network, address string) (net.Conn, error) 
 	return conn, errors.Join(err, unix.Setfsuid(0))
 }
 
-// pushes pushes an image, and runs it by the name that it was pushed to.
+// pushes pushes an image and runs it by the name it was pushed to.
 func pushes(t *testing.T, h *home, registry string, program []byte) {
 	refusesStrangers(t, registry+"/team/pushed")
 	push(t, program, registry+"/team/pushed")
@@ -84,7 +85,7 @@ func pushes(t *testing.T, h *home, registry string, program []byte) {
 	if told != fmt.Sprintf("host: %q\n", registry) {
 		t.Errorf("tools are told %q", told)
 	}
-	// Without a tag both are latest, which is asked for at each start.
+	// Without a tag, both are latest, which is pulled at each start.
 	local := strings.Replace(registry, "127.0.0.1", "localhost", 1)
 	h.apply(strings.ReplaceAll(pod("pushed", "say", "it"), "app:1", registry+"/team/pushed") +
 		strings.ReplaceAll(pod("local", "say", "it"), "app:1", local+"/team/pushed") +

@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
-// newServe is the verb by which up starts a cluster's process.
+// newServe returns the command with which up starts the process of a cluster.
 func newServe() *cobra.Command {
 	command := &cobra.Command{
 		Use:    instance.ServeVerb,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A cluster that is not used for the time of --ttl stops, and leaves nothing behind: no files, and no entry in the user's kubeconfig.
+// A cluster that is unused for the time of --ttl stops. It leaves no files and no entry in the user's kubeconfig.
 func TestUnusedClusterStops(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -27,7 +27,7 @@ func TestUnusedClusterStops(t *testing.T) {
 		return files
 	}
 	deadline := time.Now().Add(patience)
-	for list := ""; strings.Contains(list, "Running") || len(left()) > 0; list = h.must("list") { // a process each time, which is pause enough
+	for list := ""; strings.Contains(list, "Running") || len(left()) > 0; list = h.must("list") { // each call starts a process, so no pause is needed
 		if time.Now().After(deadline) {
 			t.Fatalf("left behind: %v\n%s", left(), list)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
-// upFlags are the flags of up that end in a spec.
+// upFlags are the flags of up that become part of a spec.
 type upFlags struct {
 	config, data, auditPolicy string
 	node                      string
@@ -63,7 +63,7 @@ The file of --config has the same settings and more:
 	return command
 }
 
-// blame has a mistake in a spec be one of the flag that was typed, or of the file.
+// blame attributes an error in a spec to the flag that the user set, or to the configuration file.
 func (f *upFlags) blame(command *cobra.Command, err error) error {
 	var wrong *instance.FieldError
 	if !errors.As(err, &wrong) {
@@ -76,7 +76,7 @@ func (f *upFlags) blame(command *cobra.Command, err error) error {
 	return fmt.Errorf("%s: %w", f.config, err)
 }
 
-// capital begins a further word in the name of a field.
+// capital matches the first letter of each further word in the name of a field.
 var capital = regexp.MustCompile("[A-Z]")
 
 func (f *upFlags) add(command *cobra.Command) {
@@ -97,7 +97,7 @@ func (f *upFlags) add(command *cobra.Command) {
 	set.BoolVar(&f.merge, "merge", false, "add the cluster to your own kubeconfig, as its current context")
 }
 
-// spec is the config file's, with what the flags say over it.
+// spec returns the spec of the configuration file. Flags override it.
 func (f *upFlags) spec(command *cobra.Command) (instance.Spec, error) {
 	var spec instance.Spec
 	if f.config != "" {

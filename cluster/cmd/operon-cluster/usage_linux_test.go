@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// burning is a pod that takes what it gets of a processor, which is not much, with a sidecar; and a Deployment that
-// takes more memory than it is to, by what its autoscaler says.
+// burning is a pod that uses all processor time that its low limit allows, and a Deployment with a sidecar that uses more
+// memory than the target of its autoscaler.
 var burning = strings.Replace(pod("burns", "burn"), "image: app:1", "image: app:1\n    resources: {requests: {cpu: 100m}, limits: {cpu: 300m}}", 1) + `
 apiVersion: apps/v1
 kind: Deployment
@@ -32,8 +32,8 @@ spec:
 ---
 `
 
-// seesRealUsage looks at what a node of containers tells, of which one does nothing but burn
-// processor time, and another waits.
+// seesRealUsage checks the usage that a node of containers reports. One container only uses processor time, and another one
+// waits.
 func (h *home) seesRealUsage(t *testing.T) {
 	burns := regexp.MustCompile(`(?m)^burns app (\d+)m [1-9]\d*Mi$`)
 	waits := regexp.MustCompile(`(?m)^web app (\d+)m [1-9]\d*Mi$`)
@@ -48,7 +48,7 @@ func (h *home) seesRealUsage(t *testing.T) {
 	h.await("it is left out when it is gone", showsWithout("web", "burns"), "top", "pods", "--no-headers")
 }
 
-// milli is the number that a row shows, or -1 where there is no such row.
+// milli returns the number in a row, or -1 if the row does not exist.
 func milli(row *regexp.Regexp, text string) int {
 	found := row.FindStringSubmatch(text)
 	if found == nil {

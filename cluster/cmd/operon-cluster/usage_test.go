@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// patience is how long what follows by itself may take on a machine that is busy with other tests, or what
-// $OPERON_TEST_PATIENCE says (10m) for one that is much slower. kubectl wait is told it by within.
+// patience is the timeout for automatic effects on a machine that is busy with other tests. $OPERON_TEST_PATIENCE, such as 10m,
+// sets a longer one for a machine that is much slower. within passes it to kubectl wait.
 var (
 	patience = cmp.Or(asDuration(os.Getenv("OPERON_TEST_PATIENCE")), 3*time.Minute)
 	within   = "--timeout=" + patience.String()
@@ -19,18 +19,17 @@ var (
 func asDuration(text string) time.Duration {
 	duration, err := time.ParseDuration(text)
 	if err != nil && text != "" {
-		panic(err) // it quotes the text
+		panic(err) // the error quotes the text
 	}
 	return duration
 }
 
-// await repeats a call of kubectl until it prints what is wanted, with single spaces between
-// columns.
+// await repeats a kubectl command until it prints the wanted text, with single spaces between columns.
 func (h *home) await(what string, want func(string) bool, args ...string) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		r := h.run(append([]string{"kubectl"}, args...)...) // a process each time, which is pause enough
+		r := h.run(append([]string{"kubectl"}, args...)...) // each call starts a process, so no pause is needed
 		if want(squeezed(r.stdout)) {
 			return
 		}
@@ -63,25 +62,25 @@ func squeezed(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// shows wants all of the parts.
+// shows returns a condition that requires all parts.
 func shows(parts ...string) func(string) bool {
 	return func(text string) bool {
 		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
 	}
 }
 
-// showsWithout wants the one and not the other: an answer that is empty tells nothing.
+// showsWithout returns a condition that requires one text and forbids the other. An empty output proves nothing.
 func showsWithout(one, other string) func(string) bool {
 	return func(text string) bool { return strings.Contains(text, one) && !strings.Contains(text, other) }
 }
 
-// is wants one line.
+// is returns a condition that requires exactly one line.
 func is(line string) func(string) bool {
 	return func(text string) bool { return text == line }
 }
 
-// scaled are two Deployments and what scales them: by a share of the requests of a pod, and
-// by an amount of one container.
+// scaled contains two Deployments and their autoscalers: one scales by a share of the requests of a pod, the other by an amount
+// of one container.
 const scaled = `
 apiVersion: apps/v1
 kind: Deployment
@@ -130,8 +129,7 @@ spec:
 ---
 `
 
-// apart is a simulated node that only takes what names it, with a pod that does; and a pod that
-// does not start.
+// apart contains a simulated node that runs only pods that name it, a pod that names it, and a pod that does not start.
 const apart = `
 apiVersion: v1
 kind: Node
@@ -153,8 +151,7 @@ spec:
 ---
 `
 
-// What simulated pods use is what their annotations tell: kubectl top shows it, and
-// autoscalers scale by it.
+// The usage of simulated pods comes from their annotations: kubectl top shows it, and autoscalers use it.
 func TestUsageOnSimulatedNodes(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -168,7 +165,7 @@ func TestUsageOnSimulatedNodes(t *testing.T) {
 
 	h.must("kubectl", "wait", "deployment/load", "--for=jsonpath={.spec.replicas}=4", within)
 	h.must("kubectl", "wait", "deployment/cache", "--for=jsonpath={.spec.replicas}=3", within)
-	// The first pod without load may already be the reason for scaling down another one, which is an error to kubectl.
+	// The first pod without load may already cause another pod to be removed by scaling, which is an error for kubectl.
 	h.succeeds("annotate", "pods", "-l", "app in (load, cache)", "sim.operon.dev/usage-cpu-", "sim.operon.dev/usage-memory-")
 	h.must("kubectl", "wait", "deployment/load", "deployment/cache", "--for=jsonpath={.spec.replicas}=1", within)
 
@@ -207,7 +204,7 @@ func (h *home) seesUsageByRole(t *testing.T) {
 	}
 }
 
-// losesUsage checks whether what is not known is left out, and not zero.
+// losesUsage checks that unknown usage is omitted and not zero.
 func (h *home) losesUsage(t *testing.T) {
 	h.must("kubectl", "annotate", "node", "apart", "sim.operon.dev/fail=lost")
 	h.await("a lost node is left out", showsWithout("node-0", "apart"), "get", "nodemetrics", "--no-headers")
@@ -218,7 +215,7 @@ func (h *home) losesUsage(t *testing.T) {
 	}
 }
 
-// elsewhere has a Service serve the group, behind which there is nothing.
+// elsewhere makes a Service that does not exist serve the group.
 const elsewhere = `
 apiVersion: apiregistration.k8s.io/v1
 kind: APIService
@@ -233,7 +230,7 @@ spec:
 ---
 `
 
-// losesTheGroup has another server take the group over, and gets it back by a reset.
+// losesTheGroup makes another server serve the group, and restores the group by a reset.
 func (h *home) losesTheGroup(t *testing.T) {
 	h.apply(elsewhere)
 	kinds := []string{"api-resources", "--api-group=metrics.k8s.io", "--no-headers"}

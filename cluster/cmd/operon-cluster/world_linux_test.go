@@ -28,22 +28,21 @@ import (
 )
 
 const (
-	// worldAddress is that of everything outside, in a part of 198.18.0.0/15 that clusters
-	// do not use.
+	// worldAddress is the address of everything outside of clusters, in a part of 198.18.0.0/15 that clusters do not use.
 	worldAddress = "198.19.200.1"
-	// worldName and registryName lead to it.
+	// worldName and registryName resolve to worldAddress.
 	worldName    = "world.example"
 	registryName = "registry.example"
-	// sixName has an address of version 6 only, which is reached by nobody.
+	// sixName has only an IPv6 address, which is unreachable.
 	sixName = "six.example"
-	// slowName leads there, too, and is answered slowly.
+	// slowName resolves to worldAddress, too, but slowly.
 	slowName = "slow.example"
 	// silentAddress is nobody's.
 	silentAddress = "198.19.200.2"
 )
 
-// world is a network of a test's own, and mounts, in which clusters run and find something
-// outside of them: a thread that is in it, and does what it is given.
+// world is a separate network and mount namespace of a test, in which clusters run and reach servers outside of them. It is a
+// thread in these namespaces that executes functions.
 type world struct {
 	t    *testing.T
 	work chan func()
@@ -66,20 +65,20 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// onThread does something on a thread of its own, which is never unlocked and ends with it; with
-// the thread go its network and mounts. It is not the process's first thread: by that one others
-// see in /proc what this process has.
+// onThread runs do on a separate thread, which is never unlocked and ends with do. The network and mounts of the thread end
+// with it. It is never the first thread of the process: other programs see the network and mounts of that thread in /proc as
+// the process's.
 func onThread(do func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != unix.Getpid() {
 		do()
 		return
 	}
-	go onThread(do) // on another, as long as this goroutine keeps the first, or it tries again
+	go onThread(do) // on another thread while this goroutine holds the first one; otherwise it tries again
 	runtime.UnlockOSThread()
 }
 
-// do runs something in the world, and waits for it.
+// do runs a function in the world and waits for its result.
 func (w *world) do(something func() error) error {
 	done := make(chan error)
 	w.work <- func() { done <- something() }
@@ -93,7 +92,7 @@ func enterWorld(folder string) error {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		return err
 	}
-	// As on a machine, what is mounted later is seen in what begins here.
+	// As on a real machine, later mounts are visible in mount namespaces that are created from this one.
 	if err := unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
 		return err
 	}
@@ -111,7 +110,7 @@ func enterWorld(folder string) error {
 	return connectWorld()
 }
 
-// connectWorld gives the world its loopback and its address, and no way to anywhere else.
+// connectWorld sets up the loopback and the address of the world, and no route to any other network.
 func connectWorld() error {
 	loopback, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -144,7 +143,7 @@ func (w *world) listen(port int) (listener net.Listener) {
 	return listener
 }
 
-// answerNames has the world's names be answered.
+// answerNames starts a DNS server for the names of the world.
 func (w *world) answerNames() {
 	w.t.Helper()
 	var packets net.PacketConn
@@ -165,7 +164,7 @@ func (w *world) answerNames() {
 				answer.Answer = []dns.RR{&dns.AAAA{Hdr: head, AAAA: net.ParseIP("2001:db8::1")}}
 			}
 		case asked.Name == slowName+".":
-			time.Sleep(3 * time.Second) // longer than CoreDNS waits by itself
+			time.Sleep(3 * time.Second) // longer than the default timeout of CoreDNS
 			if asked.Qtype == dns.TypeA {
 				answer.Answer = []dns.RR{&dns.A{Hdr: head, A: net.ParseIP(worldAddress)}}
 			}
@@ -180,7 +179,7 @@ func (w *world) answerNames() {
 	w.t.Cleanup(func() { server.Shutdown() })
 }
 
-// count has a port say how many bytes it was sent, when the sender has ended.
+// count starts a server on a port that responds with the number of bytes it received, after the sender has closed its side.
 func (w *world) count(port int) {
 	listener := w.listen(port)
 	go func() {
@@ -198,8 +197,8 @@ func (w *world) count(port int) {
 	}()
 }
 
-// keepImages starts a registry that wants credentials and shows a certificate. It returns what
-// is behind the credentials, and the file of the authority that vouches for it.
+// keepImages starts a TLS registry that requires credentials. It returns the handler behind the credential check, and the file
+// with the certificate authority of the server.
 func (w *world) keepImages(user, password string) (images http.Handler, authority string) {
 	w.t.Helper()
 	served, err := registry.Open(w.t.TempDir(), false)
@@ -224,7 +223,7 @@ func (w *world) keepImages(user, password string) (images http.Handler, authorit
 	return served, authority
 }
 
-// certify makes a certificate for a name, and the file of the authority that signed it.
+// certify creates a certificate for a name, and the file of the authority that signed it.
 func certify(t *testing.T, name string) (certificate tls.Certificate, authority string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -14,10 +14,10 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/metrics"
 )
 
-// apiServerSettings are the flags that Operon sets.
+// apiServerSettings returns the flags that Operon sets.
 func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
 	settings := Settings{
-		"advertise-address":                  "127.0.0.1", // that of the default route, where nothing listens, and some machines have none
+		"advertise-address":                  "127.0.0.1", // the default is the address of the default route: nothing listens on it, and not all machines have it
 		"etcd-servers":                       "unix://" + socket,
 		"authorization-mode":                 "Node,RBAC",
 		"enable-admission-plugins":           "NodeRestriction",
@@ -29,7 +29,7 @@ func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
 		"service-account-key-file":           k.tokenKey(),
 		"service-account-signing-key-file":   k.tokenKey(),
 		"service-cluster-ip-range":           serviceRange,
-		"endpoint-reconciler-type":           "none", // a loopback address is no valid endpoint
+		"endpoint-reconciler-type":           "none", // a loopback address is not a valid endpoint
 		"kubelet-certificate-authority":      k.cert(caFile),
 		"kubelet-client-certificate":         k.cert(kubeletFile),
 		"kubelet-client-key":                 k.key(kubeletFile),
@@ -55,9 +55,8 @@ func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
 	return settings
 }
 
-// newAPIServer builds the chain of aggregator, API server and CRD server that
-// kube-apiserver consists of. Reading the options takes as long as etcd's start, so it
-// waits for etcd, whose outcome comes from stored, only after that.
+// newAPIServer builds the chain of aggregator, API server and CRD server that kube-apiserver consists of. Reading the options
+// takes as long as the start of etcd. Therefore it waits for etcd, whose result is sent to stored, only after that.
 func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, added extensions, stored <-chan error) (*APIServer, error) {
 	o := options.NewServerRunOptions()
 	settings := apiServerSettings(cfg, k, socket)

@@ -7,41 +7,40 @@ import (
 	"path/filepath"
 )
 
-// Config says what control plane to start. Dir is required, the rest may be zero.
+// Config is the configuration of a control plane. Dir is required, all other fields may be zero.
 type Config struct {
-	// Dir holds keys, kubeconfigs, the etcd socket and, unless DataDir is given, etcd's
-	// files. It is created with mode 0700.
+	// Dir contains keys, kubeconfigs, the etcd socket and, unless DataDir is set, the files of etcd. It is created with mode 0700.
 	Dir string
 
-	// DataDir keeps etcd's files and the cluster's keys across starts, with fsync on every
-	// commit. Empty: the state ends with the process, and nothing is synced.
+	// DataDir retains the files of etcd and the keys of the cluster across starts, with fsync on every commit. If it is empty, the
+	// state is lost when the process ends, and nothing is synced.
 	DataDir string
 
-	// Port that the API server listens on, on loopback. 0: one that is free.
+	// Port is the loopback port of the API server. 0 means a free port.
 	Port int
 
-	// Hosts are further names and addresses that the API server's certificate is valid for.
+	// Hosts are additional names and addresses for which the API server's certificate is valid.
 	Hosts []string
 
-	// Egress is a unix socket. Where it is given, the API server has CONNECT answered there
-	// for what it talks to itself: kubelets, webhooks and Services.
+	// Egress is a unix socket. If it is set, the API server sends CONNECT requests to it for its own connections to kubelets,
+	// webhooks and Services.
 	Egress string
 
-	// FeatureGates are switched for every component: they share one process.
+	// FeatureGates apply to every component, because they share one process.
 	FeatureGates map[string]bool
 
-	// RuntimeConfig turns API groups and versions on or off, as the API server's flag of
-	// that name does: "resource.k8s.io/v1beta1": true, "api/alpha": true.
+	// RuntimeConfig enables or disables API groups and versions, like the flag of that name of the API server:
+	// "resource.k8s.io/v1beta1": true, "api/alpha": true.
 	RuntimeConfig map[string]bool
 
-	// AuditPolicy is the path of an audit policy. Empty: nothing is audited.
+	// AuditPolicy is the path of an audit policy. If it is empty, nothing is audited.
 	AuditPolicy string
 
-	// AuditLog is the file that audit events go to. Default: audit.log in Dir.
+	// AuditLog is the file to which audit events are written. Default: audit.log in Dir.
 	AuditLog string
 
-	// APIServer, ControllerManager and Scheduler are flags of the component, by name and
-	// without dashes. They win over what Operon sets.
+	// APIServer, ControllerManager and Scheduler are flags of the component, by name and without dashes. They override the flags
+	// that Operon sets.
 	APIServer, ControllerManager, Scheduler Settings
 }
 
@@ -61,7 +60,8 @@ func (c *Config) validate() error {
 // Durable reports whether the state outlives the process.
 func (c *Config) Durable() bool { return c.DataDir != "" }
 
-// keysDir is where the authority and the token key live: with the state that they protect.
+// keysDir returns the directory of the certificate authority and the token key: they are stored with the state that they
+// protect.
 func (c *Config) keysDir() string {
 	if c.Durable() {
 		return filepath.Join(c.DataDir, "pki")
@@ -76,9 +76,8 @@ func (c *Config) etcdDir() string {
 	return filepath.Join(c.Dir, "etcd")
 }
 
-// Addresses of Services come from the benchmarking range 198.18.0.0/15, which is routed
-// nowhere and clashes with no network that a user is in. Pods take 198.18.0.0/16, load
-// balancers 198.19.128.0/17.
+// Addresses of Services are in the benchmarking range 198.18.0.0/15, which is not routed and does not collide with the networks
+// of users. Pods use 198.18.0.0/16, load balancers 198.19.128.0/17.
 const serviceRange = "198.19.0.0/17"
 
 func (c *Config) listen() (net.Listener, error) {

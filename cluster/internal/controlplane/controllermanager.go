@@ -8,9 +8,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 )
 
-// controllerManagerSettings are the flags that Operon sets. The manager acts under its
-// own certificate instead of one ServiceAccount for each controller, which saves forty
-// token requests at start and forty connections.
+// controllerManagerSettings returns the flags that Operon sets. The manager uses its own certificate instead of one
+// ServiceAccount for each controller, which saves forty token requests at the start and forty connections.
 func controllerManagerSettings(k *keys, kubeconfig string) Settings {
 	return Settings{
 		"kubeconfig":                       kubeconfig,
@@ -21,12 +20,12 @@ func controllerManagerSettings(k *keys, kubeconfig string) Settings {
 		"cluster-signing-key-file":         k.key(caFile),
 		"service-account-private-key-file": k.tokenKey(),
 		"service-cluster-ip-range":         serviceRange,
-		// All except the one that assigns pod ranges to nodes.
+		// All except the controller that assigns pod ranges to nodes.
 		"controllers": "*,-node-ipam-controller",
 	}
 }
 
-// runControllerManager runs every controller until ctx ends. The API server has to serve.
+// runControllerManager runs every controller until ctx ends. The API server must already serve requests.
 func runControllerManager(ctx context.Context, cfg *Config, k *keys, kubeconfig string, added extensions) error {
 	o, err := options.NewKubeControllerManagerOptions()
 	if err != nil {

@@ -1,13 +1,11 @@
-// Package controlplane runs a real Kubernetes control plane in this process: etcd,
-// kube-apiserver, kube-controller-manager and kube-scheduler, from the modules that the
-// released binaries are built from.
+// Package controlplane runs a real Kubernetes control plane in this process: etcd, kube-apiserver, kube-controller-manager and
+// kube-scheduler, from the same modules as the released binaries.
 //
-// This package alone is a plain cluster. An Extension changes it: package fast starts it in a
-// third of the time, package reset takes it back to its first state, and package slow, with
-// -tags slow, has it answer late.
+// This package alone runs a plain cluster. An Extension changes it: package fast starts it in a third of the time, package
+// reset returns it to its initial state, and package slow, with -tags slow, delays its responses.
 //
-// One process holds one control plane: the components keep feature gates, metrics and
-// their scheme in package variables.
+// One process can run only one control plane: the components store feature gates, metrics and their scheme in package
+// variables.
 package controlplane
 
 import (
@@ -28,7 +26,7 @@ import (
 )
 
 func init() {
-	// Each component applies the same logging settings; the second time is no error.
+	// Each component applies the same logging settings. Applying them again is not an error.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	utilruntime.Must(kubeversion.Set())
 }
@@ -49,9 +47,8 @@ type ControlPlane struct {
 	failed error
 }
 
-// Start starts a control plane and returns when its API server is ready and its
-// controllers work: the default ServiceAccount exists. It runs until ctx ends; Wait
-// returns when everything is gone.
+// Start starts a control plane and returns when its API server is ready and its controllers work: the default ServiceAccount
+// exists. The control plane runs until ctx ends. Wait returns when everything has stopped.
 func Start(ctx context.Context, cfg Config, added ...Extension) (*ControlPlane, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -73,7 +70,7 @@ func Start(ctx context.Context, cfg Config, added ...Extension) (*ControlPlane, 
 	if err := cp.start(ctx); err != nil {
 		cancel()
 		err = errors.Join(err, cp.Wait())
-		cp.listener.Close() // not before: the API server panics if its listener is closed while it serves
+		cp.listener.Close() // not earlier: the API server panics if its listener is closed while it serves
 		return nil, err
 	}
 	return cp, nil
@@ -89,7 +86,7 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 		return err
 	}
 	cp.run(ctx, server.run)
-	// The controller manager asks for this too, and waits a second when the answer is no.
+	// The controller manager checks this, too, and waits a second if the check fails.
 	if err := cp.awaitOK(ctx, "/healthz"); err != nil {
 		return err
 	}
@@ -100,11 +97,11 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	return cp.awaitReady(ctx)
 }
 
-// prepare starts etcd and builds the API server in the meantime.
+// prepare starts etcd and builds the API server at the same time.
 func (cp *ControlPlane) prepare(ctx context.Context) (*APIServer, error) {
 	stored := make(chan error, 1)
 	var opening sync.WaitGroup
-	defer opening.Wait() // what it opens is closed where this fails
+	defer opening.Wait() // the caller closes what was opened if this fails
 	opening.Go(func() { stored <- cp.openStore(ctx) })
 	socket := filepath.Join(cp.cfg.Dir, "etcd.sock")
 	return newAPIServer(ctx, &cp.cfg, cp.keys, socket, cp.listener, cp.added, stored)
@@ -127,8 +124,8 @@ func (cp *ControlPlane) openStore(ctx context.Context) error {
 
 type kubeconfigs struct{ controllerManager, scheduler string }
 
-// writeKubeconfigs writes one for each component. They differ in the user name that the
-// audit log and managedFields show; all are trusted fully, as the processes are one.
+// writeKubeconfigs writes one kubeconfig for each component. They differ in the user name, which the audit log and
+// managedFields show. All users have full permissions, because the components share one process.
 func (cp *ControlPlane) writeKubeconfigs() (kubeconfigs, error) {
 	paths := kubeconfigs{
 		controllerManager: filepath.Join(cp.cfg.Dir, "controller-manager.kubeconfig"),
@@ -149,7 +146,7 @@ func (cp *ControlPlane) writeKubeconfigs() (kubeconfigs, error) {
 	return paths, nil
 }
 
-// run runs a component; the first that fails ends the others.
+// run runs a component. When one component fails, all others are stopped.
 func (cp *ControlPlane) run(ctx context.Context, component func(context.Context) error) {
 	cp.group.Go(func() {
 		if err := component(ctx); err != nil && ctx.Err() == nil {
@@ -167,8 +164,8 @@ func (cp *ControlPlane) fail(err error) {
 	cp.cancel()
 }
 
-// Wait returns when every component has ended: nil after the context of Start ended, else
-// what the first component died of.
+// Wait returns when every component has ended. It returns nil if the context of Start ended, otherwise the error of the first
+// component that failed.
 func (cp *ControlPlane) Wait() error {
 	cp.group.Wait()
 	cp.cancel()

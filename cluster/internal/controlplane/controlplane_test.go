@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// Every role of the policy exists when Start returns, and the controllers aggregate them.
+// Every role of the bootstrap policy exists when Start returns, and the controllers aggregate roles.
 func TestBootstrapPolicyIsWhole(t *testing.T) {
 	roles, err := client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -102,8 +102,7 @@ func TestMiddlewareSeesRequests(t *testing.T) {
 	}
 }
 
-// A namespace goes away with what is in it, which takes the namespace controller and the
-// garbage collector.
+// Deleting a namespace deletes its contents. This needs the namespace controller and the garbage collector.
 func TestNamespaceDeletion(t *testing.T) {
 	namespace, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "gone-"}}, metav1.CreateOptions{})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/pki"
 )
 
-// writeEgress writes the file that has the API server connect to kubelets, webhooks and
-// Services over a unix socket, and returns its path.
+// writeEgress writes the configuration file that makes the API server connect to kubelets, webhooks and Services over a unix
+// socket, and returns its path.
 func writeEgress(cfg *Config) (string, error) {
 	transport := map[string]any{"uds": map[string]any{"udsName": cfg.Egress}}
 	data, err := json.Marshal(map[string]any{

@@ -12,16 +12,16 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 )
 
-// store is the etcd of one cluster. It listens on a unix socket in the cluster's own
-// directory and nowhere else, so that file permissions guard it and no port can clash; the
-// process itself reaches it without a connection.
+// store is the etcd of one cluster. It listens only on a unix socket in the cluster's own directory: file permissions protect
+// it, and ports cannot conflict. The process itself accesses it without a connection.
 type store struct {
 	server *embed.Etcd
 	client *clientv3.Client
 	socket string
 }
 
-// maxSocketPath is what Linux (108 bytes) and macOS (104) leave for a unix socket's path.
+// maxSocketPath is the maximum length of the path of a unix socket. It is below the limits of Linux (108 bytes) and macOS
+// (104).
 const maxSocketPath = 100
 
 func startStore(ctx context.Context, cfg *Config, added extensions) (*store, error) {
@@ -59,8 +59,7 @@ func etcdConfig(cfg *Config, socket string) *embed.Config {
 	config.LogLevel = "error"
 	config.LogOutputs = []string{"stderr"}
 	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
-	// A single member talks to no peer. Etcd wants advertised addresses all the same, and
-	// wants them as host and port; nothing listens there.
+	// A single member connects to no peer. Etcd still requires advertised addresses with a host and a port. Nothing listens there.
 	config.ListenPeerUrls = nil
 	nobody := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	config.AdvertisePeerUrls = []url.URL{nobody}

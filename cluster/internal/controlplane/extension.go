@@ -14,36 +14,36 @@ import (
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 )
 
-// Extension changes how a control plane starts, or adds to what it does. A nil field changes nothing. Functions are
-// called once, in the order of the fields, and those of several extensions in the order in which Start gets them.
+// Extension changes how a control plane starts, or adds to its behavior. A nil field changes nothing. Functions are called
+// once, in the order of the fields. Several extensions are called in the order in which they are passed to Start.
 type Extension struct {
 	// Etcd changes etcd's configuration.
 	Etcd func(*embed.Config)
-	// Stored is called when etcd serves, before the API server reads it. fresh reports whether etcd is empty.
+	// Stored is called when etcd serves, before the API server reads from it. fresh reports whether etcd is empty.
 	Stored func(ctx context.Context, etcd *clientv3.Client, fresh bool) error
-	// Admission changes the API server's admission plugins. Flags have been applied.
+	// Admission changes the API server's admission plugins, after flags were applied.
 	Admission func(*genericoptions.AdmissionOptions)
 	// APIServer changes the API server's configuration.
 	APIServer func(*apiserver.Config)
-	// Handler goes before the API server's own handlers, authentication included. The first extension's is outermost.
+	// Handler wraps the API server's own handlers, including authentication. The handler of the first extension is outermost.
 	Handler func(http.Handler) http.Handler
 	// Built is called with the API server before it serves.
 	Built func(APIServer)
-	// ControllerManager and Scheduler are flags of the component. Those of Config win.
+	// ControllerManager and Scheduler are flags of the component. The flags in Config override them.
 	ControllerManager, Scheduler Settings
-	// RunControllers runs the controllers until ctx ends. Where it is nil, kube-controller-manager's app.Run does.
+	// RunControllers runs the controllers until ctx ends. If it is nil, app.Run of kube-controller-manager runs them.
 	RunControllers func(ctx context.Context, config *controllermanager.CompletedConfig) error
 }
 
 // APIServer is an API server that is ready to run.
 type APIServer struct {
-	// Aggregator serves all requests first.
+	// Aggregator receives all requests first.
 	Aggregator *aggregator.APIAggregator
 	// Server serves the built-in kinds, behind the aggregator.
 	Server *genericapiserver.GenericAPIServer
 }
 
-// extensions are what a control plane was started with.
+// extensions are the extensions of a control plane.
 type extensions []Extension
 
 func (all extensions) etcd(config *embed.Config) {
@@ -104,7 +104,7 @@ func (all extensions) built(server APIServer) {
 	}
 }
 
-// settings adds the flags that the extensions have for a component to its own.
+// settings adds the flags that the extensions set for a component to base.
 func (all extensions) settings(base Settings, of func(Extension) Settings) Settings {
 	for _, e := range all {
 		maps.Copy(base, of(e))
@@ -112,7 +112,7 @@ func (all extensions) settings(base Settings, of func(Extension) Settings) Setti
 	return base
 }
 
-// runControllers returns what runs the controllers: the last extension that has something to say, or run.
+// runControllers returns the function that runs the controllers: the one of the last extension that has one, or run.
 func (all extensions) runControllers(run func(context.Context, *controllermanager.CompletedConfig) error) func(context.Context, *controllermanager.CompletedConfig) error {
 	for _, e := range all {
 		if e.RunControllers != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/pki"
 )
 
-// Server is the URL of the API server.
+// Server returns the URL of the API server.
 func (cp *ControlPlane) Server() string { return cp.server }
 
-// AdminConfig returns a client configuration with every right.
+// AdminConfig returns a client configuration with all permissions.
 func (cp *ControlPlane) AdminConfig() *rest.Config { return rest.CopyConfig(cp.admin) }
 
-// WriteKubeconfig writes a kubeconfig with every right to path, mode 0600. Its cluster,
-// user and context are called name.
+// WriteKubeconfig writes a kubeconfig with all permissions to path, with mode 0600. Its cluster, user and context have the
+// given name.
 func (cp *ControlPlane) WriteKubeconfig(path, name string) error {
 	return cp.keys.writeKubeconfig(path, name, cp.server, cp.keys.admin)
 }
 
-// SystemConfig returns a client configuration with every right whose user name is
-// "system:" and name, for a component beside the control plane's own.
+// SystemConfig returns a client configuration with all permissions, for a component that is not part of the control plane. The
+// user name is "system:" followed by name.
 func (cp *ControlPlane) SystemConfig(name string) (*rest.Config, error) {
 	pair, err := cp.keys.ca.Issue(pki.Leaf{CommonName: SystemPrefix + name, Organizations: []string{"system:masters"}})
 	if err != nil {
@@ -34,11 +34,10 @@ func (cp *ControlPlane) SystemConfig(name string) (*rest.Config, error) {
 	return cp.keys.config(cp.server, pair), nil
 }
 
-// SystemPrefix starts the user names of the cluster's own components.
+// SystemPrefix is the prefix of the user names of the cluster's own components.
 const SystemPrefix = "system:"
 
-// WriteIdentity writes a kubeconfig for a user and its groups to path, mode 0600, that
-// reaches the API server at server.
+// WriteIdentity writes a kubeconfig for a user and its groups to path, with mode 0600. It uses the API server at server.
 func (cp *ControlPlane) WriteIdentity(path, server, user string, groups ...string) error {
 	pair, err := cp.keys.ca.Issue(pki.Leaf{CommonName: user, Organizations: groups})
 	if err != nil {
@@ -47,8 +46,8 @@ func (cp *ControlPlane) WriteIdentity(path, server, user string, groups ...strin
 	return cp.keys.writeKubeconfig(path, "operon", server, pair)
 }
 
-// WriteServing writes a serving certificate for another endpoint of this cluster, with its
-// key, and the certificate of the authority that all of its clients have theirs from.
+// WriteServing writes a serving certificate for another endpoint of this cluster, its key, and the certificate of the authority
+// that issues the certificates of all its clients.
 func (cp *ControlPlane) WriteServing(cert, key, authority, commonName string, hosts ...string) error {
 	pair, err := cp.keys.ca.Issue(pki.Leaf{CommonName: commonName, Hosts: hosts})
 	if err != nil {
@@ -66,10 +65,10 @@ func (cp *ControlPlane) Serving(commonName string, hosts ...string) (tls.Certifi
 	return pair.TLS()
 }
 
-// Authorities trusts this cluster's certificates and nothing else.
+// Authorities returns a pool that trusts only the certificates of this cluster.
 func (cp *ControlPlane) Authorities() *x509.CertPool { return cp.keys.ca.Pool() }
 
-// loopbackName is the server name by which the API server calls itself.
+// loopbackName is the server name that the API server uses for requests to itself.
 const loopbackName = "apiserver-loopback-client"
 
 // OwnComponent reports whether a request comes from the cluster itself: from the API

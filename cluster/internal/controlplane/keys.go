@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/pki"
 )
 
-// keys are the files that the components read, and what the process itself needs of them.
+// keys are the files that the components read, and the parts of them that the process itself needs.
 type keys struct {
 	dir     string
 	ca      *pki.Authority
@@ -24,8 +24,8 @@ type keys struct {
 	kubelet pki.Pair
 }
 
-// Names of the files in the keys directory. The authorities and the token key are made once,
-// the leaves again at each start.
+// Names of the files in the keys directory. The authorities and the token key are created once, the leaf certificates at each
+// start.
 const (
 	caFile       = "ca"
 	proxyCAFile  = "front-proxy-ca"
@@ -39,7 +39,7 @@ func (k *keys) cert(name string) string { return filepath.Join(k.dir, name+".crt
 func (k *keys) key(name string) string  { return filepath.Join(k.dir, name+".key") }
 func (k *keys) tokenKey() string        { return filepath.Join(k.dir, tokenKeyFile) }
 
-// openKeys reads the authority in dir, or makes it, and issues the leaves.
+// openKeys reads or creates the authorities in dir, and issues the leaf certificates.
 func openKeys(dir string, hosts []string) (*keys, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func openKeys(dir string, hosts []string) (*keys, error) {
 	return k, nil
 }
 
-// openAuthorities opens the one of all components and clients, and another one for the front proxy, which may name any user:
-// nobody gets a certificate of that one by a CertificateSigningRequest.
+// openAuthorities opens the authority of all components and clients, and a separate one for the front proxy, which may name any
+// user: a CertificateSigningRequest never returns a certificate of the second one.
 func (k *keys) openAuthorities() (err error) {
 	if k.ca, k.caCert, err = k.openAuthority(caFile, "operon-cluster"); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (k *keys) openAuthorities() (err error) {
 	return err
 }
 
-// openAuthority reads an authority, or makes it.
+// openAuthority reads or creates an authority.
 func (k *keys) openAuthority(file, name string) (*pki.Authority, []byte, error) {
 	stored := pki.Pair{}
 	var err error
@@ -138,7 +138,7 @@ func (k *keys) issueLeaves(hosts []string) error {
 	return err
 }
 
-// write writes the certificate last: where it is, the pair is whole, whatever ended this process.
+// write writes the certificate last: if it exists, the pair is complete, even if this process was interrupted.
 func (k *keys) write(name string, pair pki.Pair) error {
 	if err := pki.WriteFile(k.key(name), pair.Key); err != nil {
 		return err
@@ -146,16 +146,16 @@ func (k *keys) write(name string, pair pki.Pair) error {
 	return pki.WriteFile(k.cert(name), pair.Cert)
 }
 
-// config returns a client configuration for the identity that pair proves.
+// config returns a client configuration for the identity in pair.
 func (k *keys) config(server string, pair pki.Pair) *rest.Config {
 	return &rest.Config{
 		Host:            server,
 		TLSClientConfig: rest.TLSClientConfig{CAData: k.caCert, CertData: pair.Cert, KeyData: pair.Key},
-		QPS:             -1, // priority and fairness in the API server does the limiting
+		QPS:             -1, // API Priority and Fairness limits the requests instead
 	}
 }
 
-// writeKubeconfig writes a kubeconfig for the identity that pair proves, mode 0600.
+// writeKubeconfig writes a kubeconfig for the identity in pair, with mode 0600.
 func (k *keys) writeKubeconfig(path, cluster, server string, pair pki.Pair) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: k.caCert}

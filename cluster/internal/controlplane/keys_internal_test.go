@@ -9,8 +9,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/pki"
 )
 
-// A start that ends between two files, killed or because one cannot be written, leaves nothing that the next one
-// cannot continue with.
+// A start that ends between two files, because it is killed or a file cannot be written, leaves a state from which the next
+// start can continue.
 func TestKeysOfAStartThatWasCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func TestKeysOfAStartThatWasCutOff(t *testing.T) {
 	}
 }
 
-// Whoever gets a client certificate of the cluster's authority is not the front proxy, which may name any user.
+// A client certificate of the cluster's authority is not accepted as the front proxy's, which may name any user.
 func TestTheFrontProxyHasAnAuthorityOfItsOwn(t *testing.T) {
 	t.Parallel()
 	k, err := openKeys(t.TempDir(), nil)

@@ -8,8 +8,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// listeners are several listeners as one: the API server takes one only. The address is the
-// first one's.
+// listeners combines several listeners into one, because the API server accepts only one. Its address is the address of the
+// first.
 type listeners struct {
 	first    net.Listener
 	accepted chan accepted
@@ -31,7 +31,7 @@ func newListeners(first net.Listener) *listeners {
 	return l
 }
 
-// add has connections to a further listener served, too, and closes it with the others.
+// add also serves connections to a further listener, and closes it with the others.
 func (l *listeners) add(further net.Listener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *listeners) accept(from net.Listener) {
 	}
 }
 
-// isTemporary tells errors after which a server waits a moment and continues, as when there are too many open files.
+// isTemporary reports whether a server waits a moment after err and then continues, such as when too many files are open.
 func isTemporary(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) && network.Temporary() //nolint:staticcheck // it is what http.Server goes by
@@ -94,5 +94,5 @@ func (l *listeners) Close() error {
 // Addr implements net.Listener.
 func (l *listeners) Addr() net.Addr { return l.first.Addr() }
 
-// Attach has the API server answer at a further listener, too. It closes it at its end.
+// Attach makes the API server serve a further listener, too. The API server closes the listener when it stops.
 func (cp *ControlPlane) Attach(listener net.Listener) { cp.listener.add(listener) }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// busy is a listener that cannot accept at first.
+// busy is a listener whose first accept fails.
 type busy struct {
 	net.Listener
 	failed atomic.Bool
@@ -24,7 +24,7 @@ func (b *busy) Accept() (net.Conn, error) {
 	return b.Listener.Accept()
 }
 
-// A further listener continues after an error that goes by, which a server waits after.
+// A further listener continues after a temporary error, after which a server waits.
 func TestAFurtherListenerOutlivesTooManyOpenFiles(t *testing.T) {
 	t.Parallel()
 	listen := func() net.Listener {

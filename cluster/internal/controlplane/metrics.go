@@ -14,9 +14,9 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/metrics"
 )
 
-// announceMetrics writes to etcd what metrics-server's manifest brings beside the server:
-// that the group is served, here by the API server itself, and that who may view a
-// namespace may see what its pods use. What is there stays: it may be a user's.
+// announceMetrics writes to etcd the objects that the manifest of metrics-server contains in addition to the server: an
+// APIService, which the API server itself serves here, and a ClusterRole that allows users with view permissions in a namespace
+// to see the usage of its pods. Existing objects are not changed: a user may have created them.
 func announceMetrics(ctx context.Context, client *clientv3.Client) error {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	role, err := storage.Put(rbacv1.SchemeGroupVersion.WithResource("clusterroles"), metricsReader(), now)
@@ -40,7 +40,7 @@ func metricsService() *apiregistrationv1.APIService {
 	version := metrics.GroupVersion
 	return &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: version.Version + "." + version.Group},
-		// The priorities of metrics-server's: pods and nodes are first of all the core's.
+		// The priorities are the same as metrics-server's: for clients, pods and nodes are in the core group first.
 		Spec: apiregistrationv1.APIServiceSpec{
 			Group: version.Group, Version: version.Version, GroupPriorityMinimum: 100, VersionPriority: 100,
 		},

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// awaitReady returns when the API server is ready and the controllers have made the
-// default ServiceAccount, so that pods can be created.
+// awaitReady returns when the API server is ready and the controllers have created the default ServiceAccount, so pods can be
+// created.
 func (cp *ControlPlane) awaitReady(ctx context.Context) error {
 	if err := cp.awaitServiceAccount(ctx); err != nil {
 		return err
@@ -78,7 +78,8 @@ func (cp *ControlPlane) awaitServiceAccount(ctx context.Context) error {
 	}
 }
 
-// shows returns true when a watch shows an object, and false when it ends before: an API server may end it at any time.
+// shows returns true when a watch returns an object, and false if it ends before that. An API server may end a watch at any
+// time.
 func shows(ctx context.Context, watcher watch.Interface) bool {
 	defer watcher.Stop()
 	for {

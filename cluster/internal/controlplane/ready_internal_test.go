@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A watch that ends, as an API server may end one at any time, says nothing about what is there.
+// The end of a watch, which an API server may cause at any time, does not prove that an object exists.
 func TestAWatchThatEndsIsNoServiceAccount(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch asked.Add(1) {
-		case 1: // it ends at once
+		case 1: // the watch ends at once
 		case 2:
 			fmt.Fprintln(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410}}`)
 		default:

@@ -16,7 +16,7 @@ func schedulerSettings(kubeconfig string) Settings {
 	}
 }
 
-// runScheduler schedules pods until ctx ends. The API server has to serve.
+// runScheduler schedules pods until ctx ends. The API server must already serve requests.
 func runScheduler(ctx context.Context, cfg *Config, kubeconfig string, added extensions) error {
 	o := options.NewOptions()
 	settings := added.settings(schedulerSettings(kubeconfig), func(e Extension) Settings { return e.Scheduler })

@@ -9,11 +9,11 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Settings are flags of one component: name without dashes → value as on its command line.
+// Settings are flags of one component: name without dashes → value as on the command line.
 type Settings map[string]string
 
-// apply sets base and then user, which wins, on the component's own flags. A flag that the
-// component does not have, or a value that it does not take, is an error.
+// apply sets base and then user, which overrides it, on the component's own flags. It returns an error if the component does
+// not have a flag or rejects its value.
 func apply(component string, sets cliflag.NamedFlagSets, base, user Settings) error {
 	flags := pflag.NewFlagSet(component, pflag.ContinueOnError)
 	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
@@ -34,7 +34,7 @@ func apply(component string, sets cliflag.NamedFlagSets, base, user Settings) er
 	return nil
 }
 
-// joinSwitches writes switches as the component flags take them: "A=true,B=false".
+// joinSwitches formats switches for the flags of components: "A=true,B=false".
 func joinSwitches(switches map[string]bool) string {
 	var joined string
 	for i, name := range slices.Sorted(maps.Keys(switches)) {

@@ -1,5 +1,5 @@
-// Package image manages the images of a cluster's container node: it puts archives of images straight into the node's
-// store, where no registry has to be reached, lists what is there and removes it.
+// Package image manages the images of a cluster's container node. It writes archives of images directly to the store of the
+// node, without a registry, and lists and removes images.
 package image
 
 import (
@@ -16,23 +16,22 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/pause"
 )
 
-// Namespace is where containerd keeps what belongs to Kubernetes.
+// Namespace is the containerd namespace of Kubernetes.
 const Namespace = "k8s.io"
 
-// Image is one in the store.
+// Image is an image in the store.
 type Image struct {
-	// Name is the full one: a short one has the registry and a tag added to it, as the
-	// kubelet adds them to the name in a pod.
+	// Name is the full name: the registry and a tag are added to a short name, as the kubelet adds them to the name in a pod.
 	Name   string `json:"name"`
 	Digest string `json:"digest"`
-	// Size in bytes, as it was loaded.
+	// Size is the size in bytes, as the image was loaded.
 	Size int64 `json:"size"`
 }
 
-// Store is a node's.
+// Store is the image store of a node.
 type Store struct{ client *containerd.Client }
 
-// Open connects to the store behind containerd's socket. Close it.
+// Open connects to the store behind containerd's socket. The caller must close it.
 func Open(socket string) (*Store, error) {
 	client, err := containerd.New(socket, containerd.WithDefaultNamespace(Namespace))
 	if err != nil {
@@ -41,10 +40,10 @@ func Open(socket string) (*Store, error) {
 	return &Store{client}, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (s *Store) Close() error { return s.client.Close() }
 
-// List returns what is in the store, by name, but what the node itself needs.
+// List returns the images in the store, sorted by name, except the images that the node itself needs.
 func (s *Store) List(ctx context.Context) ([]Image, error) {
 	stored, err := s.client.ListImages(ctx)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Store) List(ctx context.Context) ([]Image, error) {
 		}
 		size, err := image.Size(ctx)
 		if errdefs.IsNotFound(err) {
-			continue // only its name is there, as after a pull of what is for other platforms, or it is just being removed
+			continue // only the name exists, such as after a pull of an image for other platforms, or the image is just being removed
 		}
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", image.Name(), err)
@@ -68,13 +67,12 @@ func (s *Store) List(ctx context.Context) ([]Image, error) {
 	return list, nil
 }
 
-// named reports whether a name was given by a user. The kubelet's part of containerd keeps
-// each image under its digests, too.
+// named reports whether a user chose the name. The kubelet's part of containerd also stores each image under its digests.
 func named(name string) bool {
 	return name != pause.Reference && !strings.HasPrefix(name, "sha256:") && !strings.Contains(name, "@sha256:")
 }
 
-// Remove takes an image out of the store. Containers that run it continue.
+// Remove removes an image from the store. Containers that run it continue to run.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	full, err := fullName(name)
 	if err != nil {
@@ -98,7 +96,7 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 	return fmt.Errorf("there is no image %s; there are: %q", full, known)
 }
 
-// fullName adds what the kubelet adds to the name of an image.
+// fullName adds the parts that the kubelet adds to the name of an image.
 func fullName(name string) (string, error) {
 	parsed, err := reference.ParseDockerRef(name)
 	if err != nil {

@@ -28,12 +28,12 @@ import (
 )
 
 const (
-	// leaseLabel is on what keeps the contents that a Load brings.
+	// leaseLabel marks the leases that retain the contents written by a Load.
 	leaseLabel = "operon.dev/load"
 )
 
-// Sweep removes what a Load has put into the store that was killed: contents that are not whole are known by names of their archive,
-// and another archive may have the same. No Load may continue.
+// Sweep removes the contents that a killed Load has written to the store: incomplete contents are identified by names in their
+// archive, and another archive may use the same names. No Load may run at the same time.
 func (s *Store) Sweep(ctx context.Context) error {
 	keeper := s.client.LeasesService()
 	left, err := keeper.List(ctx, fmt.Sprintf("labels.%q", leaseLabel))
@@ -48,11 +48,11 @@ func (s *Store) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// Load puts the images of an archive into the store, and returns when pods can use them.
-// The archive is a tar file, as `docker save` writes it or in OCI's layout. On an error,
-// none of them is there that was not before.
+// Load writes the images of an archive to the store, and returns when pods can use them. The archive is a tar file in the
+// format of `docker save` or in the OCI layout. After an error, the store contains no image that it did not contain before.
 func (s *Store) Load(ctx context.Context, path, snapshotter string) (loaded []Image, err error) {
-	// What no image names yet is kept by the lease, and collected as garbage before its deletion returns.
+	// The lease retains contents that no image refers to yet. Its deletion collects the remaining ones as garbage before it
+	// returns.
 	keeper := s.client.LeasesService()
 	lease, err := keeper.Create(ctx, leases.WithRandomID(), leases.WithExpiration(timing.leaseTime), leases.WithLabel(leaseLabel, "yes"))
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Store) Load(ctx context.Context, path, snapshotter string) (loaded []Im
 	return loaded, s.awaitKnown(ctx, loaded)
 }
 
-// read puts the contents of an archive into the store, and returns the images in it.
+// read writes the contents of an archive to the store, and returns the images in it.
 func (s *Store) read(ctx context.Context, path string) ([]images.Image, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Store) read(ctx context.Context, path string) ([]images.Image, error) {
 	return found, nil
 }
 
-// nameOf is the full name of an image in an archive, or empty.
+// nameOf returns the full name of an image in an archive, or the empty string.
 func nameOf(manifest ocispec.Descriptor) string {
 	for _, annotation := range []string{images.AnnotationImageName, ocispec.AnnotationRefName} {
 		if full, err := fullName(manifest.Annotations[annotation]); err == nil {
@@ -128,8 +128,7 @@ func nameOf(manifest ocispec.Descriptor) string {
 	return ""
 }
 
-// unpack makes an image ready to run on this kind of machine, and has everything that it
-// consists of kept as long as the image is.
+// unpack prepares an image to run on this platform, and makes the store retain all its parts as long as the image exists.
 func (s *Store) unpack(ctx context.Context, image images.Image, snapshotter string) (Image, error) {
 	store := s.client.ContentStore()
 	available, err := images.Platforms(ctx, store, image.Target)
@@ -174,7 +173,7 @@ func names(available []ocispec.Platform) string {
 	return strings.Join(list, " and ")
 }
 
-// record gives an image its name, which an older one may have had.
+// record stores an image under its name, which another image may have had before.
 func (s *Store) record(ctx context.Context, image images.Image) error {
 	_, err := s.client.ImageService().Update(ctx, image, "target")
 	if errdefs.IsNotFound(err) {
@@ -183,8 +182,7 @@ func (s *Store) record(ctx context.Context, image images.Image) error {
 	return err
 }
 
-// awaitKnown returns when the kubelet's part of containerd knows of the images: it learns
-// of them by events.
+// awaitKnown returns when the kubelet's part of containerd knows the images. It learns of them through events.
 func (s *Store) awaitKnown(ctx context.Context, loaded []Image) error {
 	connection, ok := s.client.Conn().(grpc.ClientConnInterface)
 	if !ok {
@@ -220,9 +218,9 @@ func awaitOne(ctx context.Context, service runtimev1.ImageServiceClient, name st
 	}
 }
 
-// explain says of an archive what is wrong with it.
+// explain adds to an error the reason why an archive cannot be loaded.
 func explain(path string, err error) error {
-	if strings.Contains(err.Error(), unix.ENOSPC.Error()) { // it comes from another process, as text
+	if strings.Contains(err.Error(), unix.ENOSPC.Error()) { // the error is from another process and is only text
 		return fmt.Errorf("%s: the disk of the node's store is full: %w; make room, or name another place with OPERON_HOME", path, err)
 	}
 	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "unrecognized image format") {

@@ -23,8 +23,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
-// containers is the node of a cluster that runs containers. It starts while the control
-// plane does: node and err are final when started is closed.
+// containers is the node of a cluster that runs containers. It starts at the same time as the control plane: node and err are
+// final when started is closed.
 type containers struct {
 	started   chan struct{}
 	node      *node.Node
@@ -44,14 +44,14 @@ func startContainers(f folder, spec Spec, use *activity, i *images, ports []publ
 	return c
 }
 
-// simulatedTaint keeps from simulated nodes the pods that do not ask for them, where there
-// is a node that runs them.
+// simulatedTaint returns the taint that keeps pods off simulated nodes unless they tolerate it, in clusters that also have a
+// node that runs containers.
 func simulatedTaint() *corev1.Taint {
 	return &corev1.Taint{Key: sim.NodeLabel, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 }
 
-// serveEgress connects the API server with the node's network, and with this machine's as
-// without such a node: what `operon up` runs serves its webhooks on loopback.
+// serveEgress connects the API server with the network of the node. Other addresses are reached through this machine, as in
+// clusters without such a node: the operators that `operon up` runs serve their webhooks on loopback.
 func (c *containers) serveEgress(ctx context.Context, f folder) error {
 	return node.ServeEgress(ctx, f.egress(), func(ctx context.Context, address string) (net.Conn, error) {
 		if !node.Inside(address) {
@@ -64,8 +64,8 @@ func (c *containers) serveEgress(ctx context.Context, f folder) error {
 	})
 }
 
-// awaitStart returns when the node's process has said that it is there, or why not. What it starts in the meantime when ctx
-// ends goes with this process.
+// awaitStart returns when the process of the node has reported that it has started or has failed. If ctx ends before that, the
+// process that is being started ends with this process.
 func (c *containers) awaitStart(ctx context.Context) error {
 	select {
 	case <-c.started:
@@ -111,7 +111,7 @@ func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane)
 	return c.node.Join(func() error { return c.awaitReady(ctx, client) })
 }
 
-// openWayOut has pods reach what this process does, if that is asked for.
+// openWayOut makes everything that this process can reach available to pods, if egress is enabled.
 func (c *containers) openWayOut(ctx context.Context) error {
 	if !c.egress {
 		return nil
@@ -133,8 +133,8 @@ func systemClient(plane *controlplane.ControlPlane, name string) (kubernetes.Int
 	return kubernetes.NewForConfig(config)
 }
 
-// writeIdentities writes what the node's components prove who they are with. The kubelet
-// and kube-proxy may do what Kubernetes' own roles for them permit, CoreDNS what allowDNS does: it parses what pods send.
+// writeIdentities writes the client credentials of the node's components. The kubelet and kube-proxy have the permissions of
+// their built-in Kubernetes roles. CoreDNS has only the permissions of allowDNS, because it parses input from pods.
 func writeIdentities(plane *controlplane.ControlPlane, dir settings.Dir) error {
 	for component, who := range map[string][]string{
 		settings.Kubelet: {"system:node:" + settings.Name, "system:nodes"},
@@ -149,8 +149,7 @@ func writeIdentities(plane *controlplane.ControlPlane, dir settings.Dir) error {
 		settings.Name, settings.Name, settings.Address.String())
 }
 
-// publishServices makes the Services that lead to the API server and to the names of
-// Services lead to the node's address, where both are.
+// publishServices makes the Services of the API server and of DNS refer to the address of the node, at which both are served.
 func publishServices(ctx context.Context, client kubernetes.Interface) error {
 	port := func(name string, protocol corev1.Protocol, number int32) discoveryv1.EndpointPort {
 		return discoveryv1.EndpointPort{Name: &name, Protocol: &protocol, Port: &number}
@@ -177,8 +176,8 @@ func publishServices(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// createService makes a Service that a kept state may have. It is asked for first: its address is taken then, which
-// the API server finds before it finds the Service.
+// createService creates a Service unless a retained state already contains it. It reads the Service first: if the Service
+// exists, its address is in use, and for a create request the API server would report that instead of the existing Service.
 func createService(ctx context.Context, client kubernetes.Interface, service *corev1.Service) error {
 	services := client.CoreV1().Services(service.Namespace)
 	_, err := services.Get(ctx, service.Name, metav1.GetOptions{})
@@ -188,7 +187,7 @@ func createService(ctx context.Context, client kubernetes.Interface, service *co
 	return err
 }
 
-// endpoints leads a Service to the node's address.
+// endpoints returns an EndpointSlice that makes a Service refer to the address of the node.
 func endpoints(namespace, service string, ports ...discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: service, Namespace: namespace, Labels: map[string]string{
@@ -232,7 +231,7 @@ func (c *containers) awaitReady(ctx context.Context, client kubernetes.Interface
 	}
 }
 
-// showsReady returns true when a watch shows that the node is ready, and false when it or the node ends before.
+// showsReady returns true when a watch shows that the node is ready, and false if the watch or the node ends before that.
 func showsReady(watcher watch.Interface, ended <-chan struct{}) bool {
 	defer watcher.Stop()
 	for {
@@ -259,7 +258,7 @@ func isReady(n *corev1.Node) bool {
 	return false
 }
 
-// ended is closed when the node's process has ended. Without a node it never is.
+// ended returns a channel that is closed when the process of the node has ended. Without a node, it is never closed.
 func (c *containers) ended() <-chan struct{} {
 	if c == nil {
 		return nil
@@ -267,7 +266,7 @@ func (c *containers) ended() <-chan struct{} {
 	return c.node.Ended()
 }
 
-// stop ends the node, if there is one.
+// stop stops the node, if the cluster has one.
 func (c *containers) stop() error {
 	if c == nil {
 		return nil

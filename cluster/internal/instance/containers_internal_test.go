@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A node that never reports that it is there keeps nobody waiting: a start that is interrupted, or takes too long, ends.
+// A node that never reports its start blocks no caller: a start that is interrupted or takes too long ends.
 func TestNobodyWaitsForeverForANode(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// serveControl takes orders for this process on a socket that only its user can open.
+// serveControl serves requests to this process on a socket that only its user can open.
 func (s *server) serveControl(ctx context.Context) error {
 	if err := os.RemoveAll(s.folder.control()); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (s *server) serveControl(ctx context.Context) error {
 	mux.Handle("POST /reset", s.activity.count(http.HandlerFunc(s.handleReset)))
 	mux.HandleFunc("POST /ping", s.handlePing)
 	mux.Handle("POST /use", s.activity.count(http.HandlerFunc(lastAsAsked)))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: timing.startDeadline} // others than the user cannot connect
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: timing.startDeadline} // other users cannot connect
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -37,8 +37,8 @@ func (s *server) serveControl(ctx context.Context) error {
 	return nil
 }
 
-// handlePing answers who wants to use the cluster. One that ends, as nobody used it, does not
-// answer, as one that was killed.
+// handlePing responds to clients that want to use the cluster. A cluster that is stopping because it was idle does not respond,
+// like one that was killed.
 func (s *server) handlePing(http.ResponseWriter, *http.Request) {
 	if !s.activity.renew() {
 		panic(http.ErrAbortHandler)
@@ -57,7 +57,7 @@ func (s *server) handleReset(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lastAsAsked answers at once, and lasts until who asked goes away.
+// lastAsAsked sends the response headers at once, and ends when the client disconnects.
 func lastAsAsked(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewResponseController(w).Flush(); err != nil {
 		return // that has happened
@@ -65,7 +65,7 @@ func lastAsAsked(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// Reset empties a running cluster to its first state.
+// Reset restores the first state of a running cluster.
 func Reset(ctx context.Context, name string) error {
 	facts, err := Status(name)
 	if err != nil {
@@ -81,7 +81,7 @@ func Reset(ctx context.Context, name string) error {
 	return order(ctx, f.control(), "/reset")
 }
 
-// answers reports whether the cluster's process takes orders. One that is being killed holds its lock a
+// answers reports whether the process of the cluster responds to requests. A process that is being killed holds its lock a
 // moment longer.
 func (f folder) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, timing.pingTimeout)
@@ -90,18 +90,18 @@ func (f folder) answers(ctx context.Context) bool {
 	return !errors.As(order(ctx, f.control(), "/ping"), &unheard)
 }
 
-// use counts as use of a cluster from its return until ctx ends, or this process.
+// use makes a cluster count as used from its return until ctx or this process ends.
 func (f folder) use(ctx context.Context) error {
 	response, err := send(ctx, f.control(), "/use")
 	if err != nil {
 		return err
 	}
 	if response.StatusCode == http.StatusOK {
-		return nil // the connection lasts, as nobody closes the body
+		return nil // the connection stays open because the body is not closed
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotFound {
-		return nil // a cluster that an older version started counts less
+		return nil // a cluster that was started by an older version does not count this as use
 	}
 	return refusal(response)
 }
@@ -123,7 +123,7 @@ func refusal(response *http.Response) error {
 	return errors.Join(errors.New(strings.TrimSpace(string(message))), err)
 }
 
-// send asks the process of a cluster. The connection ends with the body of the response.
+// send sends a request to the process of a cluster. Closing the body of the response closes the connection.
 func send(ctx context.Context, socket, path string) (*http.Response, error) {
 	client := &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Who loads images uses the cluster, as long as that takes.
+// A cluster counts as used while images are loaded.
 func TestImagesAreUse(t *testing.T) {
-	home, err := os.MkdirTemp("", "oc") // a test's own is too long for a socket
+	home, err := os.MkdirTemp("", "oc") // the path of a test's temporary directory is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestImagesAreUse(t *testing.T) {
 	awaitUnused(t, &s.activity)
 }
 
-// awaitUnused returns when nobody uses a cluster, which is to be the case at once.
+// awaitUnused returns when the cluster is unused, which must be the case at once.
 func awaitUnused(t *testing.T, use *activity) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

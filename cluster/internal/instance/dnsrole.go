@@ -9,11 +9,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// dnsUser is CoreDNS, as whom kubeadm knows it.
+// dnsUser is the user name of CoreDNS, the same as with kubeadm.
 const dnsUser = "system:coredns"
 
-// allowDNS gives CoreDNS the permissions that its plugin kubernetes needs. API servers bring no role for it, as they do
-// for kube-proxy.
+// allowDNS gives CoreDNS the permissions that its plugin kubernetes needs. API servers have no built-in role for it, unlike for
+// kube-proxy.
 func allowDNS(ctx context.Context, client kubernetes.Interface) error {
 	meta := metav1.ObjectMeta{Name: dnsUser}
 	read := []string{"list", "watch"}

@@ -1,6 +1,6 @@
 // Package instance manages local clusters by name. Each is a process with a directory, $OPERON_HOME/clusters/NAME.
 //
-// A cluster runs if its process holds a lock on a file in that directory. There is no PID file: if a process was killed with -9, the next
-// start recognizes its directory as stale and clears it. All files of a cluster are in the directory, except for the state that its user
-// keeps in a data directory.
+// A cluster runs if its process holds a lock on a file beside that directory. There is no PID file: if a process was killed
+// with -9, the next start detects that its directory is stale and clears it. All files of a cluster are in the directory,
+// except the locks and the state that its user retains in a data directory.
 package instance

@@ -12,8 +12,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node"
 )
 
-// Down stops the cluster and removes everything of it but a data directory. A cluster that
-// was killed is cleared. It returns an *UnknownError where there is nothing.
+// Down stops the cluster and removes all its files except a data directory. It also removes the files of a cluster that was
+// killed. It returns an *UnknownError if the cluster does not exist.
 func Down(ctx context.Context, name string) (Facts, error) {
 	facts, err := Status(name)
 	if err != nil {
@@ -37,7 +37,7 @@ func Down(ctx context.Context, name string) (Facts, error) {
 	return facts, errors.Join(err, f.remove())
 }
 
-// remove leaves nothing of a cluster that does not run. The start lock is held.
+// remove removes all files of a cluster that does not run. The caller must hold the start lock.
 func (f folder) remove() error {
 	err := errors.Join(node.Clear(f.node()), os.RemoveAll(f.path))
 	for _, lock := range []string{f.runLock(), f.startLock()} {
@@ -48,8 +48,8 @@ func (f folder) remove() error {
 	return err
 }
 
-// stop ends the cluster's process. The pid is trusted only while the lock is held, so no
-// other process can be hit.
+// stop stops the process of the cluster. The PID is only used while the process holds its lock, so no other process can be
+// killed.
 func (f folder) stop(ctx context.Context) error {
 	facts, err := f.readFacts()
 	if err != nil || facts.State != Running {

@@ -12,17 +12,17 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/pki"
 )
 
-// State of a cluster.
+// State is the state of a cluster.
 type State string
 
 const (
 	// Running clusters serve.
 	Running State = "Running"
-	// Stopped clusters left a directory behind, because their process was killed.
+	// Stopped clusters left a directory because their process was killed.
 	Stopped State = "Stopped"
 )
 
-// Facts are what a program wants to know of a cluster.
+// Facts describe a cluster for programs.
 type Facts struct {
 	Name       string   `json:"name"`
 	State      State    `json:"state"`
@@ -32,10 +32,10 @@ type Facts struct {
 	Version    string   `json:"version,omitempty"`
 	Node       NodeKind `json:"node,omitempty"`
 	Nodes      int      `json:"nodes,omitempty"` // simulated ones
-	// Registry is where images are pushed, and how their names begin.
+	// Registry is the address to which images are pushed. It is the prefix of their names.
 	Registry string `json:"registry,omitempty"`
 	Egress   bool   `json:"egress,omitempty"`
-	// Published are ports of this machine that lead to the node's, as IP:HOSTPORT:NODEPORT.
+	// Published are the ports of this machine that are forwarded to ports of the node, as IP:HOSTPORT:NODEPORT.
 	Published    []string  `json:"published,omitempty"`
 	Data         string    `json:"data,omitempty"`
 	Plain        bool      `json:"plain,omitempty"`
@@ -43,16 +43,16 @@ type Facts struct {
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 	ReadySeconds float64   `json:"readySeconds,omitempty"`
 	Log          string    `json:"log,omitempty"`
-	// MergedInto is the kubeconfig that got the cluster's context, and loses it on down.
+	// MergedInto is the kubeconfig to which the context of the cluster was added. Down removes it from there.
 	MergedInto string `json:"mergedInto,omitempty"`
-	// MergedOver is the context that was current there before, which becomes current again.
+	// MergedOver is the previous current context of that kubeconfig. It becomes current again.
 	MergedOver string `json:"mergedOver,omitempty"`
 }
 
-// UnknownError reports that no cluster has a name.
+// UnknownError reports that no cluster has the given name.
 type UnknownError struct {
 	Name string
-	// Known are the names that there are.
+	// Known are the names of the existing clusters.
 	Known []string
 }
 
@@ -80,7 +80,7 @@ func Status(name string) (Facts, error) {
 	return f.readFacts()
 }
 
-// List returns the facts of all clusters, by name.
+// List returns the facts of all clusters, sorted by name.
 func List() ([]Facts, error) {
 	found, err := names()
 	if err != nil {
@@ -91,7 +91,7 @@ func List() ([]Facts, error) {
 		facts, err := Status(name)
 		var gone *UnknownError
 		if errors.As(err, &gone) {
-			continue // stopped since its folder was listed
+			continue // stopped after its directory was listed
 		}
 		if err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func (f folder) readFacts() (Facts, error) {
 	stopped := Facts{Name: f.name, State: Stopped, Log: f.log()}
 	data, err := os.ReadFile(f.facts())
 	if errors.Is(err, fs.ErrNotExist) {
-		return stopped, nil // killed, or stopped by itself, before it was ready
+		return stopped, nil // killed or stopped before it was ready
 	}
 	if err != nil {
 		return Facts{}, err
@@ -124,7 +124,7 @@ func (f folder) readFacts() (Facts, error) {
 	return facts, nil
 }
 
-// writeFacts replaces the facts as a whole, so that no reader sees half of them.
+// writeFacts replaces the facts atomically, so no reader sees a part of them.
 func (f folder) writeFacts(facts Facts) error {
 	data, err := json.MarshalIndent(facts, "", "  ")
 	if err != nil {

@@ -13,14 +13,13 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// DefaultName is the cluster that is meant where none is named.
+// DefaultName is the name of the cluster if none is given.
 const DefaultName = "default"
 
-// Names become directory names and kubeconfig contexts, so they are kept to DNS labels.
+// Names are used for directories and kubeconfig contexts, so they must be DNS labels.
 var validName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
-// Home is the directory that everything of Operon's lies in: $OPERON_HOME, or .operon in the
-// user's home.
+// Home returns the directory of all files of Operon: $OPERON_HOME, or .operon in the user's home directory.
 func Home() (string, error) {
 	if home := os.Getenv("OPERON_HOME"); home != "" {
 		return filepath.Abs(home)
@@ -32,7 +31,7 @@ func Home() (string, error) {
 	return filepath.Join(home, ".operon"), nil
 }
 
-// folder is the folder of one cluster.
+// folder is the directory of one cluster.
 type folder struct {
 	name, path string
 }
@@ -57,20 +56,20 @@ func (f folder) control() string         { return f.file("control.sock") }
 func (f folder) egress() string          { return f.file("egress.sock") }
 func (f folder) node() string            { return f.file("node") }
 
-// checkSockets reports whether unix sockets can be in the directory, which the system allows short paths only.
+// checkSockets checks whether the directory can contain unix sockets, for which the system only allows short paths.
 func (f folder) checkSockets(kind NodeKind) error {
 	longest := f.control()
 	if kind == Container {
 		longest = settings.Dir(f.node()).LongestSocket()
 	}
-	const most = len(unix.RawSockaddrUnix{}.Path) - 1 // a zero ends it
+	const most = len(unix.RawSockaddrUnix{}.Path) - 1 // the path is terminated by a zero byte
 	if over := len(longest) - most; over > 0 {
 		return fmt.Errorf("the directory %s is %d bytes too long: socket paths in it may have at most %d; set OPERON_HOME to a shorter path, or choose a shorter --cluster", f.path, over, most)
 	}
 	return nil
 }
 
-// Locks lie beside the directory, so that the directory can be removed while they are held.
+// Locks are beside the directory, so the directory can be removed while they are held.
 func (f folder) runLock() string   { return f.path + ".lock" }
 func (f folder) startLock() string { return f.path + ".start.lock" }
 

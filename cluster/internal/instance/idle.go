@@ -9,16 +9,16 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 )
 
-// activity knows when a user last had business with the cluster. Requests of the
-// cluster's own components do not count; a watch counts as long as it lasts.
+// activity records when users last used the cluster. Requests of the cluster's own components do not count. A watch counts as
+// long as it lasts.
 type activity struct {
 	mu     sync.Mutex
 	active int
 	last   time.Time
-	over   bool // it was idle for long enough
+	over   bool // it was idle for ttl
 }
 
-// wrap counts requests to the API server, except for those of the cluster's own components.
+// wrap counts requests to the API server, except requests of the cluster's own components.
 func (a *activity) wrap(next http.Handler) http.Handler {
 	a.add(0)
 	counted := a.count(next)
@@ -47,7 +47,7 @@ func (a *activity) add(n int) {
 	a.last = time.Now()
 }
 
-// renew counts as business that is over at once. It returns false where that comes too late.
+// renew counts as use that ends at once. It returns false if the cluster is already stopping.
 func (a *activity) renew() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,7 +55,7 @@ func (a *activity) renew() bool {
 	return !a.over
 }
 
-// remaining is how long until the cluster has been idle for ttl. When that is over, it stays so.
+// remaining returns the time until the cluster has been idle for ttl. When it has been, renew returns false from then on.
 func (a *activity) remaining(ttl time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,7 +67,7 @@ func (a *activity) remaining(ttl time.Duration) time.Duration {
 	return left
 }
 
-// awaitIdle returns when the cluster was idle for ttl, or ctx ends.
+// awaitIdle returns when the cluster has been idle for ttl, or when ctx ends.
 func (a *activity) awaitIdle(ctx context.Context, ttl time.Duration) {
 	for {
 		remaining := a.remaining(ttl)
@@ -82,7 +82,7 @@ func (a *activity) awaitIdle(ctx context.Context, ttl time.Duration) {
 	}
 }
 
-// since reports whether users had business with the cluster after t.
+// since reports whether users used the cluster after t.
 func (a *activity) since(t time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A cluster is idle when for its time to live nobody has asked for anything, nor waits for an answer.
+// A cluster is idle if, for its time to live, no client has sent a request and none waits for a response.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Who wants to use a cluster keeps it from being idle, or hears that it is too late.
+// A client that wants to use a cluster prevents it from being idle, or is rejected because it is too late.
 func TestIdleAndAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// Images opens the store of a running cluster's container node, and tells the name of what
-// unpacks images there. Until ctx ends, or this process, the cluster counts as used.
+// Images opens the store of a running cluster's container node, and returns the name of the snapshotter that unpacks images
+// there. The cluster counts as used until ctx or this process ends.
 func Images(ctx context.Context, name string) (store *image.Store, snapshotter string, err error) {
 	if err := takesImages(name); err != nil {
 		return nil, "", err
@@ -33,8 +33,8 @@ func Images(ctx context.Context, name string) (store *image.Store, snapshotter s
 	return store, strings.TrimSpace(string(snapshotterFile)), err
 }
 
-// LoadImages puts the images of archives into the store of a running cluster's container node. One process does that at a time, so that
-// what another one left that was killed is not what somebody is about to load.
+// LoadImages writes the images of archives to the store of a running cluster's container node. Only one process does this at a
+// time, so the remains of a killed process can be distinguished from an image that is being loaded.
 func LoadImages(ctx context.Context, name string, archives ...string) (loaded []image.Image, err error) {
 	store, snapshotter, err := Images(ctx, name)
 	if err != nil {
@@ -64,8 +64,8 @@ func LoadImages(ctx context.Context, name string, archives ...string) (loaded []
 	return loaded, nil
 }
 
-// takesImages tells why images cannot be put into the nodes of a cluster, in the words of the root module's local.TakesImages, which
-// tells it before an image is made.
+// takesImages returns an error with the reason why images cannot be loaded into a cluster. The text is the same as in the root
+// module's local.TakesImages, which reports it before an image is built.
 func takesImages(name string) error {
 	up := "`operon cluster up --node container`"
 	if name != DefaultName {

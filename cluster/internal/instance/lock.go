@@ -15,8 +15,8 @@ import (
 // errHeld means that another process holds a lock.
 var errHeld = errors.New("another process holds the lock")
 
-// tryLock takes the lock on the file at path, which it makes. The lock is gone when the
-// file is closed or the process ends, however it ends.
+// tryLock takes the lock on the file at path, and creates the file. The lock is released when the file is closed or the process
+// ends in any way.
 func tryLock(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("the directory for the cluster's state: %w; set OPERON_HOME to another one", err)
@@ -31,7 +31,7 @@ func tryLock(path string) (*os.File, error) {
 	}
 	file.Close()
 	if err == nil {
-		return nil, errHeld // removed between open and lock, by the process that held it
+		return nil, errHeld // removed between open and lock by the process that held it
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, errHeld
@@ -39,7 +39,7 @@ func tryLock(path string) (*os.File, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// inPlace reports whether path still names the file that was locked.
+// inPlace reports whether path still refers to the locked file.
 func inPlace(file *os.File, path string) bool {
 	locked, err := file.Stat()
 	if err != nil {
@@ -64,8 +64,8 @@ func lock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// held reports whether another process holds the lock. Who looks shares the lock for an
-// instant with others who look, so that none takes another one for the holder.
+// held reports whether another process holds the lock. To check this, it takes a shared lock for a moment, so concurrent checks
+// do not mistake each other for the holder.
 func held(path string) (bool, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

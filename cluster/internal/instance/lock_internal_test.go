@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Who checks whether a cluster runs is not taken for one that does, and leaves nothing behind.
+// A process that checks whether a cluster runs is not mistaken for the cluster, and leaves no files.
 func TestLookingHoldsNoLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "one.lock")
@@ -43,7 +43,7 @@ func TestLookingHoldsNoLock(t *testing.T) {
 	}
 }
 
-// A cluster that starts waits for who checks whether it runs.
+// A cluster that starts waits for a process that checks whether it runs.
 func TestStartWaitsForWhoLooks(t *testing.T) {
 	t.Setenv("OPERON_HOME", t.TempDir())
 	f, err := openFolder("one")

@@ -6,11 +6,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// contextName is how a cluster, its user and its context are called in kubeconfigs.
+// contextName returns the name of a cluster, its user and its context in kubeconfigs.
 func contextName(name string) string { return "operon-" + name }
 
-// Merge adds a running cluster to the user's own kubeconfig and makes it the current
-// context there. Down removes it, and makes the earlier context current again. It returns the file's path.
+// Merge adds a running cluster to the user's own kubeconfig as its current context, and returns the path of the file. Down
+// removes it and restores the previous current context.
 func Merge(name string) (string, error) {
 	facts, err := Status(name)
 	if err != nil {
@@ -29,7 +29,7 @@ func Merge(name string) (string, error) {
 	if theirs.CurrentContext != entry {
 		facts.MergedOver = theirs.CurrentContext
 	}
-	// An entry that knows its file of origin would be written there.
+	// An entry that has a file of origin would be written to that file.
 	ours.Clusters[entry].LocationOfOrigin, ours.AuthInfos[entry].LocationOfOrigin, ours.Contexts[entry].LocationOfOrigin = "", "", ""
 	theirs.Clusters[entry], theirs.AuthInfos[entry] = ours.Clusters[entry], ours.AuthInfos[entry]
 	theirs.Contexts[entry], theirs.CurrentContext = ours.Contexts[entry], entry
@@ -44,8 +44,8 @@ func Merge(name string) (string, error) {
 	return facts.MergedInto, f.writeFacts(facts)
 }
 
-// unmerge removes a cluster from the kubeconfig that it was merged into. If its context is still the current one, the earlier one
-// becomes current again, unless the user has removed that in the meantime.
+// unmerge removes a cluster from the kubeconfig to which it was added. If its context is still current, the previous context
+// becomes current again, unless the user has removed it in the meantime.
 func unmerge(facts Facts, name string) error {
 	config, err := clientcmd.LoadFromFile(facts.MergedInto)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// published is a port of the node's that this machine reaches at one of its own.
+// published is a port of the node that is reachable through a port of this machine.
 type published struct {
 	listener net.Listener
 	port     uint16
 }
 
-// String is how it is told: where to connect, and to what that leads.
+// String returns the address of the listener and the port of the node.
 func (p published) String() string { return fmt.Sprintf("%s:%d", p.listener.Addr(), p.port) }
 
 // parsePublication reads [IP:]HOSTPORT:NODEPORT.
@@ -39,7 +39,7 @@ func parsePublication(text string) (at netip.AddrPort, port uint16, err error) {
 	return at, uint16(number), nil
 }
 
-// publishPorts listens at what is to be published. Connections wait until they are served.
+// publishPorts listens on the ports to publish. Connections wait until they are served.
 func publishPorts(spec Spec) (all []published, err error) {
 	defer func() {
 		if err == nil {
@@ -55,7 +55,7 @@ func publishPorts(spec Spec) (all []published, err error) {
 			return all, err
 		}
 		network := "tcp6"
-		if at.Addr().Is4() { // with tcp, 0.0.0.0 would be all addresses of version 6, too
+		if at.Addr().Is4() { // with tcp, 0.0.0.0 would also include all IPv6 addresses
 			network = "tcp4"
 		}
 		listener, err := net.Listen(network, at.String())
@@ -67,14 +67,14 @@ func publishPorts(spec Spec) (all []published, err error) {
 	return all, nil
 }
 
-// servePublished has what is published lead to the node. Connections count as use of the cluster, as long as they last.
+// servePublished forwards published ports to the node. A connection counts as use of the cluster as long as it lasts.
 func (c *containers) servePublished(ctx context.Context) {
 	for _, p := range c.published {
 		c.node.Publish(ctx, p.listener, p.port, c.use.add)
 	}
 }
 
-// checkPublished finds mistakes in what is to be published.
+// checkPublished returns an error if a port to publish is invalid.
 func (s *Spec) checkPublished() error {
 	if s.Node != Container && len(s.Publish) > 0 {
 		return mistake("publish", "%s: simulated pods serve nothing; say --node container, too", s.Publish[0])

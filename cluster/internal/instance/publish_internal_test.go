@@ -27,7 +27,7 @@ func TestPublications(t *testing.T) {
 	}
 }
 
-// A port that is taken is told, and none of the others stays open.
+// A port that is in use is reported, and no listener on another port stays open.
 func TestPublishedPortIsTaken(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

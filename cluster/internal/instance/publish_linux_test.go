@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node"
 )
 
-// Who connects to a published port uses the cluster.
+// A connection to a published port counts as use of the cluster.
 func TestPublishedPortsAreUse(t *testing.T) {
 	t.Parallel()
 	ports, err := publishPorts(Spec{Publish: []string{"0:80"}})
@@ -21,7 +21,7 @@ func TestPublishedPortsAreUse(t *testing.T) {
 	c.servePublished(t.Context())
 	before := time.Now()
 	if conn, err := net.Dial("tcp", ports[0].listener.Addr().String()); err == nil {
-		_, _ = io.Copy(io.Discard, conn) // it ends with a reset, as there is no node, which dialing may see already
+		_, _ = io.Copy(io.Discard, conn) // without a node, the connection is reset, possibly already while dialing
 		conn.Close()
 	}
 	if !use.since(before) {

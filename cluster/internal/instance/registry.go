@@ -23,14 +23,14 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/registry"
 )
 
-// images is the registry of a cluster, for this machine and for the node.
+// images is the image registry of a cluster, for this machine and for the node.
 type images struct {
-	// address is where this machine pushes, and so what images are called.
+	// address is the address to which this machine pushes, and the prefix of the names of images.
 	address string
 	served  *registry.Registry
 }
 
-// serveImages has this machine push images from now on, which counts as use of the cluster.
+// serveImages starts the registry, so this machine can push images. Pushes count as use of the cluster.
 func serveImages(ctx context.Context, f folder, spec Spec, use *activity) (*images, error) {
 	folder := spec.registry(f)
 	listener, err := listenForImages(folder, spec)
@@ -53,11 +53,10 @@ func serveImages(ctx context.Context, f folder, spec Spec, use *activity) (*imag
 	return i, nil
 }
 
-// portFile holds the port by which images that are kept are called.
+// portFile returns the file with the port that is part of the names of retained images.
 func portFile(folder string) string { return filepath.Join(folder, "port") }
 
-// listenForImages listens at the port that is asked for, or that kept images are called
-// by, or one that is free.
+// listenForImages listens on the requested port, on the port in the names of retained images, or on a free port.
 func listenForImages(folder string, spec Spec) (net.Listener, error) {
 	port := spec.RegistryPort
 	kept, err := os.ReadFile(portFile(folder))
@@ -79,8 +78,8 @@ func listenForImages(folder string, spec Spec) (net.Listener, error) {
 	return listener, nil
 }
 
-// pushers are the users that may push: containers run as root's, so whoever could change an
-// image would be root.
+// pushers returns the users who may push. Containers run as root, so every user who could change an image would have root
+// permissions.
 func pushers() []uint32 {
 	users := []uint32{uint32(os.Geteuid())}
 	if uid, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32); err == nil {
@@ -89,12 +88,12 @@ func pushers() []uint32 {
 	return users
 }
 
-// names are what the registry goes by.
+// names returns the host names of the registry.
 func (i *images) names() []string {
 	return []string{i.address, strings.Replace(i.address, "127.0.0.1", "localhost", 1)}
 }
 
-// serveNode has the node pull.
+// serveNode makes the registry available to the node for pulls.
 func (i *images) serveNode(ctx context.Context, listen func(netip.AddrPort) (net.Listener, error)) error {
 	listener, err := listen(settings.Registry)
 	if err != nil {
@@ -113,7 +112,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, server *http.Server) 
 	}()
 }
 
-// publish tells tools in the cluster where to push, as KEP-1755 has it.
+// publish writes the address of the registry to the ConfigMap in which tools look for it, as defined by KEP-1755.
 func (i *images) publish(ctx context.Context, client kubernetes.Interface) error {
 	told := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "local-registry-hosting", Namespace: metav1.NamespacePublic},
@@ -121,7 +120,7 @@ func (i *images) publish(ctx context.Context, client kubernetes.Interface) error
 	}
 	maps := client.CoreV1().ConfigMaps(told.Namespace)
 	_, err := maps.Create(ctx, told, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) { // of an earlier run, whose port may have been another
+	if apierrors.IsAlreadyExists(err) { // created by an earlier run, whose port may have been different
 		_, err = maps.Update(ctx, told, metav1.UpdateOptions{})
 	}
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Images that are kept keep their names: the registry comes back at the port that is part
-// of them, or not at all.
+// Retained images keep their names: the registry uses the port that is part of them, or does not start.
 func TestKeptImagesKeepTheirNames(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Data: t.TempDir()}
@@ -58,7 +57,7 @@ func TestKeptImagesKeepTheirNames(t *testing.T) {
 	}
 }
 
-// awaitFree waits until nobody listens at an address: a server closes when it comes to it.
+// awaitFree waits until nothing listens on an address: a server closes its listener with a delay.
 func awaitFree(t *testing.T, address string) {
 	t.Helper()
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
@@ -94,7 +93,7 @@ func TestRegistryPortThatCannotBe(t *testing.T) {
 	}
 }
 
-// Who started the cluster may push, and who did so with sudo; nobody else.
+// Only the user who started the cluster may push, including the original user if it was started with sudo.
 func TestPushers(t *testing.T) {
 	self := uint32(os.Geteuid())
 	for sudo, want := range map[string][]uint32{"1000": {self, 1000}, "": {self}, "somebody": {self}} {

@@ -26,14 +26,14 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
-// outcome is what a cluster's process tells the one that started it, over the pipe that
-// it inherits: ready, or why not.
+// outcome is the message that the process of a cluster sends to the process that started it, over an inherited pipe: ready, or
+// the error.
 type outcome struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Serve runs the cluster that Up prepared, in this process, until it is told to stop, has
-// been idle for its TTL, or fails. It reports on ready when it serves, or why it cannot.
+// Serve runs the cluster that Up prepared in this process until ctx ends, the cluster has been idle for its TTL, or it fails.
+// It writes to ready when it serves, or why it cannot.
 func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
 	targetGarbage()
 	s, err := newServer(ctx, name)
@@ -59,12 +59,12 @@ type server struct {
 	folder  folder
 	spec    Spec
 	started time.Time
-	// The locks are held as long as the files are referenced: closing one gives it up.
+	// The locks are held as long as the files are referenced: closing a file releases its lock.
 	lock, dataLock *os.File
 	plane          *controlplane.ControlPlane
 	resetter       *reset.Resetter
 	nodes          *sim.Sim
-	containers     *containers // nil: there is no node that runs any
+	containers     *containers // nil: no node runs containers
 	activity       activity
 	stop           context.CancelFunc
 }
@@ -98,7 +98,7 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.lockData(); err != nil {
 		return err
 	}
-	// The deadline must not end what was started in time.
+	// The deadline must not stop a cluster that was started in time.
 	ctx, s.stop = context.WithCancel(ctx)
 	deadline := time.AfterFunc(timing.startDeadline, s.stop)
 	if err := s.startComponents(ctx); err != nil {
@@ -145,7 +145,7 @@ func (s *server) startComponents(ctx context.Context) error {
 	return s.serveControl(ctx)
 }
 
-// startPlane starts the control plane, with the accelerations unless the spec wants a plain one.
+// startPlane starts the control plane. It applies the accelerations unless the spec requests a plain cluster.
 func (s *server) startPlane(ctx context.Context) error {
 	config := s.spec.config(s.folder)
 	s.resetter = reset.New(config)
@@ -158,7 +158,7 @@ func (s *server) startPlane(ctx context.Context) error {
 	return err
 }
 
-// withLog adds to the error of a node that died what it said last, as it did not tell why.
+// withLog adds the last output of a node to the error if its process died without reporting a reason.
 func (s *server) withLog(err error) error {
 	if !errors.Is(err, node.ErrDied) {
 		return err
@@ -166,7 +166,7 @@ func (s *server) withLog(err error) error {
 	return fmt.Errorf("%w; its last output:\n%s", err, strings.Join(last(lastLines, ofOthers(lines(s.folder.log()))), "\n"))
 }
 
-// ofOthers leaves out of a log what this process wrote to it.
+// ofOthers removes the log lines that this process wrote.
 func ofOthers(all []string) []string {
 	own := regexp.MustCompile(fmt.Sprintf(`^[IWEF]\d{4} [\d:.]+ +%d `, os.Getpid()))
 	return slices.DeleteFunc(all, own.MatchString)
@@ -196,7 +196,7 @@ func (s *server) startNodes(ctx context.Context) error {
 	return err
 }
 
-// lockData keeps a second cluster from opening the same data directory.
+// lockData prevents a second cluster from opening the same data directory.
 func (s *server) lockData() error {
 	if s.spec.Data == "" {
 		return nil
@@ -255,7 +255,7 @@ func (s *server) publish() error {
 	return s.folder.writeFacts(facts)
 }
 
-// run returns when the cluster is to end.
+// run returns when the cluster has to stop.
 func (s *server) run(ctx context.Context) error {
 	if s.spec.TTL.Duration > 0 {
 		go func() {
@@ -273,14 +273,13 @@ func (s *server) run(ctx context.Context) error {
 		return s.end(failed)
 	case err := <-failed:
 		if err != nil {
-			return err // the directory stays: its log tells what happened
+			return err // the directory is kept because its log shows the reason
 		}
 		return s.end(failed)
 	}
 }
 
-// end closes a state that is kept in order. One that is thrown away needs no order: the
-// process ends, and everything of it with it.
+// end closes a retained state cleanly. A temporary state is not closed: it is lost when the process ends.
 func (s *server) end(closed <-chan error) error {
 	if err := s.containers.stop(); err != nil {
 		return err
@@ -294,8 +293,8 @@ func (s *server) end(closed <-chan error) error {
 	return errors.Join(err, s.dataLock.Close(), s.leave())
 }
 
-// leave removes the files of the cluster. If no command holds the start lock, the cluster ends because it was not used, or by a signal
-// of the user: then leave also does the rest of what Down does.
+// leave removes the files of the cluster. If no command holds the start lock, the cluster stops because it was unused or
+// because the user sent a signal. Then leave also does the other work of Down.
 func (s *server) leave() error {
 	starting, err := tryLock(s.folder.startLock())
 	if errors.Is(err, errHeld) {

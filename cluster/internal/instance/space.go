@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minSpace is what an empty cluster takes on disk, in bytes: etcd allots 64 MB for its log
-// ahead and dies where it cannot, and the database and the components' log come on top.
+// minSpace is the disk space of an empty cluster in bytes: etcd preallocates 64 MB for its log and exits if it cannot. The
+// database and the logs of the components need additional space.
 const minSpace = 100_000_000
 
-// checkSpace fails where a cluster's state would not fit into directory.
+// checkSpace returns an error if the directory does not have enough space for the state of a cluster.
 func checkSpace(folder string) error {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(folder, &stat); err != nil {

@@ -15,60 +15,55 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// Spec says what cluster to run. It is also the form of the file that `up --config`
-// reads; flags win over it.
+// Spec describes the cluster to run. It is also the format of the file for `up --config`. Flags override the file.
 type Spec struct {
-	// Node is what runs pods: Simulated, the default, or Container, for which this machine
-	// has to be fit.
+	// Node is the kind of node that runs pods: Simulated, the default, or Container, which has requirements on this machine.
 	Node NodeKind `json:"node,omitempty"`
-	// Nodes is how many nodes are simulated. Default 1, or none beside one of containers.
+	// Nodes is the number of simulated nodes. Default: 1, or 0 with a node of containers.
 	Nodes int `json:"nodes,omitempty"`
-	// Port of the API server on loopback. Default: one that is free.
+	// Port is the port of the API server on loopback. Default: a free port.
 	Port int `json:"port,omitempty"`
-	// RegistryPort is the port of the cluster's image registry on loopback, where there is a
-	// node of containers. Default: the one by which images in Data are called, or one that is free.
+	// RegistryPort is the port of the cluster's image registry on loopback. It requires a node of containers. Default: the port in
+	// the names of the images in Data, or a free port.
 	RegistryPort int `json:"registryPort,omitempty"`
-	// Egress lets pods reach what this machine reaches, by TCP and by name, and images come
-	// from registries. It takes a node of containers. Default: there is no way out.
+	// Egress allows pods to connect to everything that this machine can reach, by TCP and by name, and allows images to be pulled
+	// from registries. It requires a node of containers. Default: pods cannot connect to addresses outside the cluster.
 	Egress bool `json:"egress,omitempty"`
-	// Publish lists ports of this machine that lead to ports of the node of containers, as
-	// [IP:]HOSTPORT:NODEPORT. Default: none; IP is by default loopback.
+	// Publish lists ports of this machine that are forwarded to ports of the node of containers, as [IP:]HOSTPORT:NODEPORT. The
+	// default of IP is loopback. Default: none.
 	Publish []string `json:"publish,omitempty"`
-	// Data is a directory that keeps the state across down and up. Default: the state ends
-	// with the cluster.
+	// Data is a directory that retains the state across down and up. Default: the state is lost when the cluster stops.
 	Data string `json:"data,omitempty"`
-	// Plain turns off every acceleration of package fast, so that the components do all by themselves, as slowly as
-	// elsewhere. Default: false.
+	// Plain disables all accelerations of package fast, so the components behave, and take as long, as in other clusters. Default:
+	// false.
 	Plain bool `json:"plain,omitempty"`
-	// TTL stops the cluster after so long without a request or watch of a user's.
-	// Default: never.
+	// TTL is the time without requests or watches of users after which the cluster stops. Default: never.
 	TTL metav1.Duration `json:"ttl,omitzero"`
-	// LogLevel is the verbosity of the components' log, 0 to 10. Default 0.
+	// LogLevel is the verbosity of the component logs, 0 to 10. Default: 0.
 	LogLevel int `json:"logLevel,omitempty"`
 	// AuditPolicy is the path of an audit policy. Default: nothing is audited.
 	AuditPolicy string `json:"auditPolicy,omitempty"`
-	// FeatureGates are switched for all components.
+	// FeatureGates enables or disables feature gates in all components.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
-	// RuntimeConfig turns API groups and versions on or off.
+	// RuntimeConfig enables or disables API groups and versions.
 	RuntimeConfig map[string]bool `json:"runtimeConfig,omitempty"`
-	// APIServer, ControllerManager and Scheduler are flags of that component, by name and
-	// without dashes.
+	// APIServer, ControllerManager and Scheduler are flags of that component, by name and without dashes.
 	APIServer         controlplane.Settings `json:"apiServer,omitempty"`
 	ControllerManager controlplane.Settings `json:"controllerManager,omitempty"`
 	Scheduler         controlplane.Settings `json:"scheduler,omitempty"`
 }
 
-// NodeKind is what runs the pods of a cluster.
+// NodeKind is the kind of node that runs the pods of a cluster.
 type NodeKind string
 
 const (
-	// Simulated nodes run nothing and say they did.
+	// Simulated nodes run no containers, but report that they do.
 	Simulated NodeKind = "sim"
-	// Container is a node that runs containers, of which a cluster has one at most.
+	// Container is a node that runs containers. A cluster has at most one.
 	Container NodeKind = "container"
 )
 
-// Check tells what is wrong with a kind that there is not.
+// Check returns an error if the kind does not exist.
 func (k NodeKind) Check() error {
 	if k != Simulated && k != Container {
 		return fmt.Errorf("%q: want %s or %s", string(k), Simulated, Container)
@@ -76,12 +71,12 @@ func (k NodeKind) Check() error {
 	return nil
 }
 
-// MaxNodes is how many simulated nodes one cluster takes; KWOK's own tests stop there.
+// MaxNodes is the maximum number of simulated nodes in one cluster. KWOK's own tests use no more.
 const MaxNodes = 5000
 
 const maxPort = 65535
 
-// ReadSpec reads a spec from a YAML file. A field that does not exist is an error.
+// ReadSpec reads a spec from a YAML file. An unknown field is an error.
 func ReadSpec(path string) (Spec, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -94,7 +89,7 @@ func ReadSpec(path string) (Spec, error) {
 	return spec, nil
 }
 
-// complete fills in defaults, makes paths absolute and checks the rest.
+// complete sets defaults, makes paths absolute and validates the other fields.
 func (s *Spec) complete() error {
 	if s.Node == "" {
 		s.Node = Simulated
@@ -125,9 +120,9 @@ func (s *Spec) complete() error {
 	return errors.Join(absolute(&s.Data), absolute(&s.AuditPolicy))
 }
 
-// FieldError is a mistake in a field of a Spec.
+// FieldError is an error in a field of a Spec.
 type FieldError struct {
-	// Field is its name in a file.
+	// Field is the name of the field in a file.
 	Field string
 	Err   error
 }
@@ -139,7 +134,7 @@ func mistake(field, format string, values ...any) error {
 	return &FieldError{field, fmt.Errorf(format, values...)}
 }
 
-// checkRanges finds numbers that cannot be.
+// checkRanges returns an error if a number is out of range.
 func (s *Spec) checkRanges() error {
 	switch {
 	case s.Nodes < 0 || s.Nodes > MaxNodes:
@@ -165,7 +160,7 @@ func absolute(path *string) error {
 	return err
 }
 
-// volumes is where the volumes of containers lie: with the state that knows of them.
+// volumes returns the directory of container volumes: with the state that refers to them.
 func (s *Spec) volumes(f folder) string {
 	if s.Data != "" {
 		return filepath.Join(s.Data, "volumes")
@@ -173,7 +168,8 @@ func (s *Spec) volumes(f folder) string {
 	return f.file("volumes")
 }
 
-// images is where a node of containers keeps images: with the state that knows of what runs them, or where it likes.
+// images returns the directory in which a node of containers stores images: with the state that refers to them. If it is empty,
+// the node chooses the directory.
 func (s *Spec) images() string {
 	if s.Data == "" {
 		return ""
@@ -181,7 +177,7 @@ func (s *Spec) images() string {
 	return filepath.Join(s.Data, "images")
 }
 
-// registry is where the registry's images lie: with the state that names them.
+// registry returns the directory of the registry's images: with the state that refers to them.
 func (s *Spec) registry(f folder) string {
 	if s.Data != "" {
 		return filepath.Join(s.Data, "registry")
@@ -189,7 +185,7 @@ func (s *Spec) registry(f folder) string {
 	return f.file("registry")
 }
 
-// config is the control plane's part of the spec.
+// config returns the configuration of the control plane.
 func (s *Spec) config(f folder) controlplane.Config {
 	config := controlplane.Config{
 		Dir:               f.path,

@@ -16,17 +16,17 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/pki"
 )
 
-// ServeVerb is the hidden verb by which the binary runs a cluster in its own process.
+// ServeVerb is the hidden command with which the binary runs a cluster in a separate process.
 const ServeVerb = "serve"
 
-// readyFD is the descriptor on which the cluster's process reports, see Serve.
+// readyFD is the file descriptor to which the cluster's process reports, see Serve.
 const readyFD = 3
 
-// Ready opens the pipe that Up left open for the process that Serve runs in.
+// Ready returns the pipe that Up left open for the process in which Serve runs.
 func Ready() io.WriteCloser { return os.NewFile(readyFD, "ready") }
 
-// Up starts the cluster, or returns the one that runs already, and clears what a killed
-// one left. started tells which. When ctx ends early, nothing is left running.
+// Up starts the cluster and removes the files of a killed one, or returns the running cluster. started reports whether it was
+// started. If ctx ends early, nothing is left running.
 func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool, err error) {
 	f, err := openFolder(name)
 	if err != nil {
@@ -59,7 +59,7 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 	return facts, !running, err
 }
 
-// runs reports whether the cluster's process is there, and not about to end.
+// runs reports whether the process of the cluster exists and is not about to end.
 func (f folder) runs(ctx context.Context) (bool, error) {
 	for until := time.Now().Add(timing.dyingDeadline); time.Now().Before(until); {
 		running, err := held(f.runLock())
@@ -75,7 +75,7 @@ func (f folder) runs(ctx context.Context) (bool, error) {
 	return false, fmt.Errorf("cluster %q is running but does not respond; stop it with `operon cluster down --cluster %s`", f.name, f.name)
 }
 
-// launch starts the cluster's process and waits until it serves.
+// launch starts the process of the cluster and waits until it serves.
 func (f folder) launch(ctx context.Context, spec Spec) error {
 	if err := f.prepare(spec); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (f folder) launch(ctx context.Context, spec Spec) error {
 	process := exec.Command(self, ServeVerb, "--cluster", f.name)
 	process.Stdout, process.Stderr = log, log
 	process.ExtraFiles = []*os.File{report}
-	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a terminal's Ctrl-C is not for it
+	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // not affected by Ctrl-C in the terminal
 	err = process.Start()
 	report.Close()
 	if err != nil {
@@ -109,7 +109,7 @@ func (f folder) launch(ctx context.Context, spec Spec) error {
 	return process.Process.Release()
 }
 
-// prepare makes the directory again. What a killed cluster left in it is cleared.
+// prepare creates the directory. It first removes the files of a killed cluster.
 func (f folder) prepare(spec Spec) error {
 	if err := errors.Join(node.Clear(f.node()), os.RemoveAll(f.path)); err != nil {
 		return err
@@ -127,8 +127,7 @@ func (f folder) prepare(spec Spec) error {
 	return pki.WriteFile(f.spec(), data)
 }
 
-// awaitReport returns nil when the process reported that it serves. Otherwise the process
-// is gone when it returns.
+// awaitReport returns nil when the process reported that it serves. If it returns an error, the process has ended.
 func (f folder) awaitReport(ctx context.Context, process *exec.Cmd, ready *os.File) error {
 	interrupted := context.AfterFunc(ctx, func() { process.Process.Kill() })
 	defer interrupted()
@@ -148,10 +147,10 @@ func (f folder) awaitReport(ctx context.Context, process *exec.Cmd, ready *os.Fi
 	return fmt.Errorf("cluster %q: its process exited during startup:\n%s", f.name, strings.Join(last(lastLines, lines(f.log())), "\n"))
 }
 
-// lastLines is how much of a log is shown.
+// lastLines is the number of log lines in an error message.
 const lastLines = 10
 
-// lines are those of a log that is at hand only to explain another error.
+// lines returns the lines of a log. It is only used to explain another error, so it returns a read error as a line.
 func lines(path string) []string {
 	data, err := os.ReadFile(path)
 	if err != nil {

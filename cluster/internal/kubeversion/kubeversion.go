@@ -1,7 +1,7 @@
-// Package kubeversion makes the components report their Kubernetes version. Released binaries get their version from
-// linker flags, which `go install` cannot pass, and without them the API server says v0.0.0 to everyone who asks:
-// kubectl, Helm charts with a kubeVersion, operators that look. The true version is the one of the module
-// k8s.io/kubernetes that this binary was built from.
+// Package kubeversion makes the components report their Kubernetes version. Released binaries get their version from linker
+// flags, which `go install` cannot pass. Without them, the API server reports v0.0.0 to all clients that check the version,
+// such as kubectl, Helm charts with a kubeVersion, and operators. The correct version is the version of the module
+// k8s.io/kubernetes from which this binary was built.
 package kubeversion
 
 import (
@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// The variables that the released binaries' linker flags set.
+// The variables that linker flags set in released binaries.
 //
 //go:linkname gitVersion k8s.io/component-base/version.gitVersion
 var gitVersion string
@@ -26,8 +26,8 @@ var gitMinor string
 
 const module = "k8s.io/kubernetes"
 
-// Set gives the components the version of the module that they were built from. A test
-// binary of another module may not know it; then the last known one is told.
+// Set sets the version of the components to the version of the module from which they were built. If a test binary of another
+// module does not contain it, the last known version is used.
 func Set() error {
 	found := moduleVersion()
 	major, rest, ok := strings.Cut(strings.TrimPrefix(found, "v"), ".")
@@ -52,5 +52,5 @@ func moduleVersion() string {
 	return fallback
 }
 
-// fallback is told where a binary carries no build information.
+// fallback is the version of a binary without build information.
 const fallback = "v" + version.DefaultKubeBinaryVersion + ".0"

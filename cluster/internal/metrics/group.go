@@ -16,10 +16,10 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// GroupVersion is what is served.
+// GroupVersion is the served group and version.
 var GroupVersion = v1beta1.SchemeGroupVersion
 
-// scheme has the kinds of the group.
+// scheme contains the kinds of the group.
 var (
 	scheme = runtime.NewScheme()
 	codecs = serializer.NewCodecFactory(scheme)
@@ -45,8 +45,8 @@ func Install(server *genericapiserver.GenericAPIServer) error {
 	return server.InstallAPIGroup(&group)
 }
 
-// Describe has the API server's OpenAPI documents tell the group's kinds, as kubectl explain
-// wants. It is called before the server is built.
+// Describe adds the group's kinds to the API server's OpenAPI documents, which kubectl explain needs. It must be called before
+// the server is built.
 func Describe(config *genericapiserver.Config) {
 	namer := openapi.NewDefinitionNamer(scheme)
 	known := config.OpenAPIConfig.GetDefinitionName
@@ -59,7 +59,7 @@ func Describe(config *genericapiserver.Config) {
 	config.OpenAPIConfig.GetDefinitionName, config.OpenAPIV3Config.GetDefinitionName = name, name
 }
 
-// newClient is a client that nothing throttles and that decodes the compact format.
+// newClient returns a client that is not rate limited and uses Protobuf.
 func newClient(loopback *clientconfig.Config) (typedcorev1.CoreV1Interface, error) {
 	config := clientconfig.CopyConfig(loopback)
 	config.QPS = -1

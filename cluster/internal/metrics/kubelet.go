@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// asked is how many kubelets are asked at a time.
+	// asked is the maximum number of kubelets that are queried at the same time.
 	asked = 8
 )
 
-// measurement is what a kubelet tells.
+// measurement is the usage that a kubelet reports.
 type measurement struct {
 	node *sample
 	pods map[types.UID]containers
 }
 
-// measure asks the kubelets of those nodes that are not simulated. One that does not answer
-// is left out: its figures are not known, and the others' are.
+// measure queries the kubelets of the nodes that are not simulated. A kubelet that does not respond is omitted: only its usage
+// is unknown.
 func (r *reader) measure(ctx context.Context, nodes map[string]*corev1.Node) map[string]measurement {
 	var mu sync.Mutex
 	found := map[string]measurement{}
@@ -48,11 +48,11 @@ func (r *reader) measure(ctx context.Context, nodes map[string]*corev1.Node) map
 			return nil
 		})
 	}
-	_ = group.Wait() // none returns an error
+	_ = group.Wait() // no function returns an error
 	return found
 }
 
-// summary asks a kubelet for what its node and pods use.
+// summary queries a kubelet for the usage of its node and pods.
 func (r *reader) summary(ctx context.Context, node string) (*stats.Summary, error) {
 	ctx, cancel := context.WithTimeout(ctx, timing.kubeletTimeout)
 	defer cancel()
@@ -82,8 +82,8 @@ func measured(summary *stats.Summary) measurement {
 	return m
 }
 
-// measuredSample is nil where the kubelet does not know: it has one sample only of what has
-// just started, and tells of no working set of what has ended.
+// measuredSample returns nil if the kubelet does not know the usage: it has only one sample of a container that has just
+// started, and reports no working set of one that has ended.
 func measuredSample(cpu *stats.CPUStats, memory *stats.MemoryStats) *sample {
 	if cpu == nil || cpu.UsageNanoCores == nil || memory == nil || memory.WorkingSetBytes == nil || *memory.WorkingSetBytes == 0 {
 		return nil

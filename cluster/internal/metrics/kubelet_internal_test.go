@@ -11,7 +11,7 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// told is what a kubelet tells of a container.
+// told returns the usage of a container as reported by a kubelet.
 func told(name string, nanoCores, workingSet *uint64) stats.ContainerStats {
 	return stats.ContainerStats{
 		Name:   name,
@@ -20,7 +20,7 @@ func told(name string, nanoCores, workingSet *uint64) stats.ContainerStats {
 	}
 }
 
-// runs is a pod of which those containers run.
+// runs returns a pod whose containers with these names are running.
 func runs(names ...string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1"}}
 	for _, name := range names {
@@ -31,7 +31,7 @@ func runs(names ...string) *corev1.Pod {
 	return pod
 }
 
-// What a kubelet does not know yet, or any more, is left out and not zero.
+// Usage that a kubelet does not know yet, or does not know any more, is omitted and not zero.
 func TestUnknownIsLeftOut(t *testing.T) {
 	t.Parallel()
 	some, none := new(uint64(2_000_000)), new(uint64(0))
@@ -65,7 +65,8 @@ func TestUnknownIsLeftOut(t *testing.T) {
 	}
 }
 
-// Figures of a pod are of its containers and sidecars that run, as of the oldest, over the time between two samples.
+// The usage of a pod includes its running containers and sidecars, has the time of the oldest sample, and covers the time
+// between two samples.
 func TestFiguresOfAPod(t *testing.T) {
 	t.Parallel()
 	pod := runs("app", "log")
@@ -89,7 +90,7 @@ func TestFiguresOfAPod(t *testing.T) {
 	}
 }
 
-// ended is what is told of a container that has ended.
+// ended returns the status of a container that has terminated.
 func ended(name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
 }

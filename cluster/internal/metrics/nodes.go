@@ -11,7 +11,7 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics"
 )
 
-// nodes is the resource of that name.
+// nodes is the resource nodes.
 type nodes struct {
 	table
 	reader *reader
@@ -29,7 +29,7 @@ func (nodes) NewList() runtime.Object { return &metrics.NodeMetricsList{} }
 func (nodes) Destroy()                {}
 func (nodes) NamespaceScoped() bool   { return false }
 
-// GetSingularName is none, so clients take the kind's: node is another resource's.
+// GetSingularName returns an empty name, so clients use the name of the kind: node is the name of another resource.
 func (nodes) GetSingularName() string { return "" }
 
 // List implements rest.Lister.

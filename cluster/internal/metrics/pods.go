@@ -13,7 +13,7 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics"
 )
 
-// pods is the resource of that name.
+// pods is the resource pods.
 type pods struct {
 	table
 	reader *reader
@@ -31,7 +31,7 @@ func (pods) NewList() runtime.Object { return &metrics.PodMetricsList{} }
 func (pods) Destroy()                {}
 func (pods) NamespaceScoped() bool   { return true }
 
-// GetSingularName is none, so clients take the kind's: pod is another resource's.
+// GetSingularName returns an empty name, so clients use the name of the kind: pod is the name of another resource.
 func (pods) GetSingularName() string { return "" }
 
 // List implements rest.Lister.
@@ -55,7 +55,7 @@ func (p pods) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runti
 	return &found[0], nil
 }
 
-// selection is what a list selects.
+// selection returns the selectors of a list request.
 func selection(options *internalversion.ListOptions) metav1.ListOptions {
 	selected := metav1.ListOptions{ResourceVersion: cached}
 	if options != nil && options.LabelSelector != nil {

@@ -11,18 +11,18 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics"
 )
 
-// reader works out what is used, at the moment that somebody asks.
+// reader computes the usage at the time of a request.
 type reader struct {
 	core typedcorev1.CoreV1Interface
 }
 
-// cached is the version that the API server answers with from memory.
+// cached is the resource version for which the API server responds from its cache.
 const cached = "0"
 
-// running selects pods of which containers may run.
+// running selects pods that may have running containers.
 var running = fields.OneTermEqualSelector("status.phase", string(corev1.PodRunning)).String()
 
-// pods returns what the selected pods use that run on nodes that are ready.
+// pods returns the usage of the selected pods that run on ready nodes.
 func (r *reader) pods(ctx context.Context, namespace string, selected metav1.ListOptions) ([]metrics.PodMetrics, error) {
 	if selected.FieldSelector != "" {
 		selected.FieldSelector += ","
@@ -52,7 +52,7 @@ func (r *reader) pods(ctx context.Context, namespace string, selected metav1.Lis
 	return found, nil
 }
 
-// nodes returns what the selected nodes use that are ready.
+// nodes returns the usage of the selected nodes that are ready.
 func (r *reader) nodes(ctx context.Context, selected metav1.ListOptions) ([]metrics.NodeMetrics, error) {
 	list, err := r.core.Nodes().List(ctx, selected)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *reader) nodes(ctx context.Context, selected metav1.ListOptions) ([]metr
 	return found, nil
 }
 
-// simulateNodes is what the simulated ones of those nodes use: the sum of their pods.
+// simulateNodes returns the usage of the simulated nodes in of: the sum of their pods.
 func (r *reader) simulateNodes(ctx context.Context, of map[string]*corev1.Node) (map[string]sample, error) {
 	samples := map[string]sample{}
 	for name, node := range of {
@@ -104,7 +104,7 @@ func (r *reader) simulateNodes(ctx context.Context, of map[string]*corev1.Node) 
 	return samples, nil
 }
 
-// readyOf are the nodes that are ready, by name.
+// readyOf returns the ready nodes by name.
 func readyOf(list []corev1.Node) map[string]*corev1.Node {
 	ready := map[string]*corev1.Node{}
 	for i := range list {
@@ -117,7 +117,7 @@ func readyOf(list []corev1.Node) map[string]*corev1.Node {
 	return ready
 }
 
-// nodesOf are the nodes that pods are on, of those.
+// nodesOf returns the nodes in of on which the pods run.
 func nodesOf(pods []corev1.Pod, of map[string]*corev1.Node) map[string]*corev1.Node {
 	used := map[string]*corev1.Node{}
 	for i := range pods {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics"
 )
 
-// sample is what something uses, as of a time and over a window that ends with it.
+// sample is a resource usage, measured at a time and over a window that ends at that time.
 type sample struct {
 	at     time.Time
 	window time.Duration
@@ -27,8 +27,8 @@ func add(sum, amounts corev1.ResourceList) {
 	}
 }
 
-// podMetrics is nil unless there is a sample of every container that runs: a part of a pod
-// would be taken for the whole.
+// podMetrics returns nil unless there is a sample of every running container: an incomplete sum would be mistaken for the usage
+// of the pod.
 func podMetrics(pod *corev1.Pod, samples containers) *metrics.PodMetrics {
 	names := runningContainers(pod)
 	if len(names) == 0 {
@@ -60,7 +60,7 @@ func nodeMetrics(node *corev1.Node, s sample) metrics.NodeMetrics {
 	}
 }
 
-// runningContainers are the names of a pod's containers that run, sidecars among them.
+// runningContainers returns the names of a pod's running containers, including sidecars.
 func runningContainers(pod *corev1.Pod) []string {
 	var names []string
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

@@ -10,7 +10,7 @@ import (
 
 func simulated(node *corev1.Node) bool { return node.Labels[sim.NodeLabel] == "true" }
 
-// simulate is what the running containers of a simulated pod use.
+// simulate returns the usage of the running containers of a simulated pod.
 func simulate(pod *corev1.Pod) containers {
 	now, samples := time.Now(), containers{}
 	for _, name := range runningContainers(pod) {

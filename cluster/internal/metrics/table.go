@@ -11,7 +11,7 @@ import (
 	"k8s.io/metrics/pkg/apis/metrics"
 )
 
-// table is what kubectl get shows of a resource.
+// table converts a resource to the table that kubectl get shows.
 type table struct {
 	cells func(runtime.Object) ([]any, error)
 }

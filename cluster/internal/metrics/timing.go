@@ -4,11 +4,11 @@ import "time"
 
 // timing holds the durations of this package.
 var timing = struct{ kubeletWindow, kubeletTimeout, simulatedWindow time.Duration }{
-	// kubeletWindow is about how far the two samples of a kubelet lie apart, which it does not report.
+	// kubeletWindow is the approximate time between the two samples of a kubelet, which it does not report.
 	kubeletWindow: 15 * time.Second,
-	// kubeletTimeout is how long a kubelet may take to answer.
+	// kubeletTimeout is the timeout of a request to a kubelet.
 	kubeletTimeout: 5 * time.Second,
-	// simulatedWindow is the window of simulated figures, which hold for the moment that they are asked for. The
-	// autoscaler passes over what is younger than a window.
+	// simulatedWindow is the window of simulated usage, which applies to the time of the request. The autoscaler ignores samples of
+	// pods that are younger than a window.
 	simulatedWindow: time.Second,
 }

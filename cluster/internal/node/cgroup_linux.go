@@ -16,12 +16,12 @@ import (
 
 const (
 	cgroupRoot = "/sys/fs/cgroup"
-	// parentGroup holds the control groups of all nodes.
+	// parentGroup contains the control groups of all nodes.
 	parentGroup = "operon"
 )
 
-// hierarchies are the directories of the hierarchies of control groups: one for version 2, one
-// for each set of controllers for version 1.
+// hierarchies returns the directories of the control group hierarchies: one for version 2, one for each set of controllers for
+// version 1.
 func hierarchies() ([]string, error) {
 	var root unix.Statfs_t
 	if err := unix.Statfs(cgroupRoot, &root); err != nil {
@@ -48,14 +48,14 @@ func hierarchies() ([]string, error) {
 	return found, nil
 }
 
-// group is the path of a node's control group, in each hierarchy. Two clusters of one name
-// have different directories.
+// group returns the path of a node's control group in each hierarchy. Two clusters with the same name have different paths
+// because their directories differ.
 func group(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return filepath.Join(parentGroup, fmt.Sprintf("%s-%x", filepath.Base(filepath.Dir(dir)), sum[:4]))
 }
 
-// makeGroups makes the control groups of a node and returns their directories.
+// makeGroups creates the control groups of a node and returns their directories.
 func makeGroups(dir string) ([]string, error) {
 	roots, err := hierarchies()
 	if err != nil {
@@ -108,8 +108,8 @@ func makeFolder(path string) error {
 	return nil
 }
 
-// lock keeps nodes that start from those that end, as the last of them takes away what the first one made. The lock
-// ends with its process.
+// lock prevents nodes from starting while other nodes end, because the last of them removes the group that the first one
+// created. The lock is released when its process ends.
 func lock(root string) (unlock func() error, err error) {
 	folder, err := os.Open(root)
 	if err != nil {
@@ -121,8 +121,8 @@ func lock(root string) (unlock func() error, err error) {
 	return folder.Close, nil
 }
 
-// inheritCPUs gives a group of version 1 the processors of its parent: without, it takes no
-// process.
+// inheritCPUs sets the processors of a version 1 group to those of its parent: a group without processors cannot contain
+// processes.
 func inheritCPUs(parent, child string) error {
 	if _, err := os.Stat(filepath.Join(child, "cgroup.controllers")); err == nil {
 		return nil // version 2 inherits
@@ -130,7 +130,7 @@ func inheritCPUs(parent, child string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(parent, name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a hierarchy of other controllers
+			continue // a hierarchy with other controllers
 		}
 		if err != nil {
 			return err
@@ -142,12 +142,11 @@ func inheritCPUs(parent, child string) error {
 	return nil
 }
 
-// removeGroups removes the control groups of a node. Its processes have ended, or are about
-// to.
+// removeGroups removes the control groups of a node. Its processes must have ended, or be about to end.
 func removeGroups(ctx context.Context, dir string) error {
 	roots, err := hierarchies()
 	if err != nil {
-		return nil // then no node ever ran here
+		return nil // in this case no node ever ran here
 	}
 	for _, root := range roots {
 		if err := removeTree(ctx, filepath.Join(root, group(dir))); err != nil {
@@ -160,7 +159,7 @@ func removeGroups(ctx context.Context, dir string) error {
 	return nil
 }
 
-// removeParent removes the group that holds those of all nodes, after the last one.
+// removeParent removes the parent group of all nodes after the last node has ended.
 func removeParent(root string) error {
 	unlock, err := lock(root)
 	if err != nil {
@@ -182,7 +181,7 @@ func removeParent(root string) error {
 	return takeBack(root, lent)
 }
 
-// removeTree removes a control group and those below it.
+// removeTree removes a control group and the groups below it.
 func removeTree(ctx context.Context, folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is what a machine has for a node.
+// host describes the features of a machine that a node uses.
 type host struct {
 	runc, proxyMode string
 	keepOOMScore    bool
 }
 
-// Check tells what this machine lacks for a node of real containers, in one error, or nil.
+// Check returns one error that lists everything that this machine lacks for a node of real containers, or nil.
 func Check() error {
 	_, err := inspect()
 	return err
@@ -58,11 +58,11 @@ func lacking(what string) error {
 	return fmt.Errorf("this machine cannot run a node of real containers: %s; simulated nodes (--node sim) need nothing of that", what)
 }
 
-// withNFT is the mode that takes the program nft.
+// withNFT is the proxy mode that needs the program nft.
 const withNFT = "nftables"
 
-// proxyMode is how kube-proxy can work here, or empty. nftables needs one program and
-// changes all rules at once.
+// proxyMode returns the mode in which kube-proxy can work on this machine, or the empty string. nftables is preferred: it needs
+// one program and changes all rules at once.
 func proxyMode() string {
 	for _, mode := range []struct{ program, name string }{{"nft", withNFT}, {"iptables", "iptables"}} {
 		if _, err := exec.LookPath(mode.program); err == nil {
@@ -72,7 +72,7 @@ func proxyMode() string {
 	return ""
 }
 
-// effective are the capabilities that this process has.
+// effective returns the effective capabilities of this process.
 func effective() (uint64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Controllers of version 2 without which limits would not hold, those that the kubelet and its statistics use
-// where they are there (pkg/kubelet/cm, getSupportedUnifiedControllers), and those of them that it continues without: it
-// looks for what the node's own group has.
+// Controllers of version 2: those without which limits would have no effect, those that the kubelet and its statistics use if
+// they are available (pkg/kubelet/cm, getSupportedUnifiedControllers), and those of them without which the kubelet can work: it
+// checks which ones the node's own group has.
 var (
 	neededControllers = []string{"cpu", "memory"}
 	usedControllers   = []string{"cpu", "cpuset", "hugetlb", "io", "memory", "pids"}
 	sparedControllers = []string{"cpuset", "hugetlb", "io"}
 )
 
-// lentNote is the extended attribute of the group of all nodes that names what was switched on at the root for it: it
-// lives as long as that group, also when the process that wrote it was killed.
+// lentNote is an extended attribute of the group of all nodes. It names the controllers that were enabled at the root for that
+// group. It exists as long as the group, even if the process that wrote it was killed.
 const lentNote = "user.operon.lent"
 
-// lend lets groups below the parent one have controllers, and tells those that the kernel refuses and a node can do
-// without. Version 1 needs nothing of that.
+// lend enables controllers for the groups below parent, and returns the errors of controllers that the kernel refuses and a
+// node can work without. Version 1 needs none of this.
 func lend(root, parent string, control control) (refused []error, err error) {
 	missing, err := off(root)
 	if err != nil || missing == nil {
@@ -44,8 +44,8 @@ func lend(root, parent string, control control) (refused []error, err error) {
 	return append(atRoot, below...), err
 }
 
-// lendNoted switches controllers on at the root. They are noted before, in case this process is killed, and those that
-// stay off are taken out of the note afterwards: others may switch them on.
+// lendNoted enables controllers at the root. It records them first, in case this process is killed. Afterwards it removes
+// controllers that were not enabled from the note, because other programs may enable them.
 func lendNoted(root, parent string, missing []string, control control) (refused []error, err error) {
 	before, err := noted(parent)
 	if err != nil || len(missing) == 0 {
@@ -61,7 +61,7 @@ func lendNoted(root, parent string, missing []string, control control) (refused 
 	return refused, err
 }
 
-// switchOn passes controllers on from a group to those below it.
+// switchOn enables controllers of a group for the groups below it.
 func switchOn(group string, controllers []string, control control) (on []string, refused []error, err error) {
 	for _, controller := range controllers {
 		err := control(group, "+"+controller)
@@ -77,7 +77,7 @@ func switchOn(group string, controllers []string, control control) (on []string,
 	return on, refused, nil
 }
 
-// takeBack switches off what lend switched on. Where others pass it on by now, it stays on.
+// takeBack disables the controllers that lend enabled. A controller that other groups use in the meantime stays enabled.
 func takeBack(root string, lent []string) error {
 	for _, controller := range lent {
 		err := writeControl(root, "-"+controller)
@@ -88,7 +88,7 @@ func takeBack(root string, lent []string) error {
 	return nil
 }
 
-// off lists the controllers that a node uses and that groups below a directory do not have. It is nil for version 1.
+// off lists the controllers that a node uses and that the groups below a directory do not have. It returns nil for version 1.
 func off(folder string) ([]string, error) {
 	available, err := words(folder, "cgroup.controllers")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,7 @@ func off(folder string) ([]string, error) {
 	return missing, nil
 }
 
-// control asks the kernel to switch one controller, as in +memory or -memory, for the groups below one.
+// control requests the kernel to enable or disable one controller, such as +memory or -memory, for the groups below a group.
 type control func(group, change string) error
 
 func writeControl(group, change string) error {
@@ -120,11 +120,11 @@ func writeControl(group, change string) error {
 	return nil
 }
 
-// groupsLack tells what keeps a node from the machine's control groups, or is empty.
+// groupsLack returns the reason why a node cannot use the control groups of the machine, or the empty string.
 func groupsLack() (string, error) {
 	roots, err := hierarchies()
 	if err != nil {
-		return err.Error(), nil // it names what is missing
+		return err.Error(), nil // the error names what is missing
 	}
 	available, err := words(roots[0], "cgroup.controllers")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +141,7 @@ func unifiedLacks(root string, available []string) (string, error) {
 	if len(without) > 0 {
 		return fmt.Sprintf("the controllers %q in %s", without, filepath.Join(root, "cgroup.controllers")), nil
 	}
-	// Only the machine's own root may hold processes and groups with controllers, and has no type.
+	// Only the real root of the machine may contain both processes and groups with controllers. It has no type.
 	if _, err := os.Stat(filepath.Join(root, "cgroup.type")); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -154,15 +154,15 @@ func unifiedLacks(root string, available []string) (string, error) {
 		"move them: mkdir -p %[2]s && for p in $(cat %[1]s/cgroup.procs); do echo $p > %[2]s/cgroup.procs 2>/dev/null; done", root, own), nil
 }
 
-// words reads a file of a control group that lists words.
+// words returns the words in a file of a control group.
 func words(folder, file string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(folder, file))
 	return strings.Fields(string(text)), err
 }
 
-// noted reads what was lent to a group. Neither version 1 nor a group that is not there has a note.
+// noted returns the controllers in the note of a group. Version 1, and groups that do not exist, have no note.
 func noted(group string) ([]string, error) {
-	var text [256]byte // all controllers that the kernel knows take half of it
+	var text [256]byte // all controllers of the kernel need half of it
 	n, err := unix.Getxattr(group, lentNote, text[:])
 	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTSUP) {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
-// unifiedRoot is where a hierarchy of version 2 is mounted on this machine.
+// unifiedRoot returns the directory where a hierarchy of version 2 is mounted on this machine.
 func unifiedRoot(t *testing.T) string {
 	t.Helper()
 	for _, root := range []string{cgroupRoot, filepath.Join(cgroupRoot, "unified")} {
@@ -30,8 +30,8 @@ func unifiedRoot(t *testing.T) string {
 	return ""
 }
 
-// What was off at the machine's root before the first node is off again after the last one, also when nobody but the
-// group remembers.
+// Controllers that were disabled at the root of the machine before the first node are disabled again after the last one, even
+// if only the note of the group records them.
 func TestControllersAreLent(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -50,7 +50,7 @@ func TestControllersAreLent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Rmdir(parent)
-	for range 2 { // a second node adds nothing
+	for range 2 { // a second node changes nothing
 		if refused, err := lend(root, parent, writeControl); err != nil || len(refused) > 0 {
 			t.Fatal(refused, err)
 		}
@@ -75,7 +75,7 @@ func TestControllersAreLent(t *testing.T) {
 	}
 }
 
-// A node continues without a controller that is refused where it can, and notes as lent only what is on.
+// A node works without a refused controller if it can, and records only enabled controllers as lent.
 func TestRefusedControllers(t *testing.T) {
 	t.Parallel()
 	const all = "cpu cpuset hugetlb io memory pids rdma"
@@ -122,7 +122,7 @@ func TestRefusedControllers(t *testing.T) {
 	}
 }
 
-// kernel does in a directory what the kernel does in a control group, and refuses some controllers.
+// kernel simulates control groups in a directory, and refuses some controllers.
 func kernel(t *testing.T, child string, refuses []string) control {
 	return func(group, change string) error {
 		name := strings.TrimPrefix(change, "+")
@@ -149,7 +149,7 @@ func write(t *testing.T, folder, file, text string) {
 	}
 }
 
-// changes are the controllers that refusals are about.
+// changes returns the names of the refused controllers.
 func changes(refusals []error) string {
 	var all []string
 	for _, refusal := range refusals {
@@ -159,8 +159,8 @@ func changes(refusals []error) string {
 	return strings.Join(all, " ")
 }
 
-// kernelRefuses: the kernel lists controllers in a group that has threads of one process below it, and refuses those of
-// whole processes.
+// kernelRefuses tests refusals of the real kernel: in a group that has threads of one process below it, the kernel lists
+// controllers, and refuses the ones for whole processes.
 func kernelRefuses(t *testing.T, root string) {
 	t.Helper()
 	group := filepath.Join(root, "refused-"+filepath.Base(t.TempDir()))
@@ -193,7 +193,7 @@ func kernelRefuses(t *testing.T, root string) {
 	}
 }
 
-// Where a node cannot have its control groups, it is said what to do.
+// If a node cannot have its control groups, the error states what to do.
 func TestGroupsThatLack(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

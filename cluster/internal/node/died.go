@@ -2,5 +2,5 @@ package node
 
 import "errors"
 
-// ErrDied is of a node whose process ended without telling why: its log may.
+// ErrDied means that the process of a node ended without reporting a reason. Its log may contain it.
 var ErrDied = errors.New("the node's process died")

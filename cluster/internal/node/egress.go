@@ -17,9 +17,8 @@ import (
 // Dialer connects to an address.
 type Dialer func(ctx context.Context, address string) (net.Conn, error)
 
-// ServeEgress connects the API server with what it talks to: kubelets, webhooks and
-// Services. It answers CONNECT on a unix socket, as the API server's egress selector asks,
-// until ctx ends.
+// ServeEgress connects the API server with kubelets, webhooks and Services. It serves CONNECT requests of the API server's
+// egress selector on a unix socket until ctx ends.
 func ServeEgress(ctx context.Context, socket string, dial Dialer) error {
 	if err := os.RemoveAll(socket); err != nil {
 		return err
@@ -58,7 +57,7 @@ func (d Dialer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer here.Close()
 	if err := buffered.Flush(); err != nil {
-		return // the API server is gone
+		return // the API server has disconnected
 	}
 	join(there, here, buffered)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node"
 )
 
-// What is said through the proxy arrives, and the end of it as well.
+// The proxy forwards all data, and the end of the data.
 func TestEgressConnects(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +29,7 @@ func TestEgressConnects(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		// The client sees what is missing.
+		// The client detects missing data.
 		_, _ = io.Copy(conn, conn)
 	}()
 	conn, answer := connect(t, echo.Addr().String(), func(ctx context.Context, address string) (net.Conn, error) {
@@ -60,7 +60,7 @@ func TestEgressTellsWhyNot(t *testing.T) {
 	}
 }
 
-// connect asks a proxy that dials with dial for an address.
+// connect requests a connection to an address from a proxy that dials with dial.
 func connect(t *testing.T, address string, dial node.Dialer) (net.Conn, *http.Response) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")

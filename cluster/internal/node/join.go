@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// join passes on what either side says until both have said all. A side that breaks breaks for
-// the other, too, and what it said before is passed on; one that breaks after it has said all
-// ends what the other says. No time limits it: a connection that is silent may be in use, and
-// keep-alive probes tell when who is at its other end has vanished.
+// join forwards data in both directions until both sides have ended their data. If a connection breaks, join forwards the data
+// that it received before, and then resets the other connection. If a side breaks after it has ended its data, join also stops
+// to read from the other side. There is no timeout: a silent connection may be in use, and keep-alive probes detect a client
+// that has vanished.
 func join(there, here net.Conn, read io.Reader) {
 	var both sync.WaitGroup
 	far, near := newSide(there, there), newSide(here, read)
@@ -21,7 +21,7 @@ func join(there, here net.Conn, read io.Reader) {
 	both.Wait()
 }
 
-// pass passes on what one side says.
+// pass forwards the data of one side.
 func pass(to, from *side) {
 	_, err := io.Copy(to, from)
 	if from.cut != nil || (err == nil && from.brokeWhileWritten()) {
@@ -29,13 +29,13 @@ func pass(to, from *side) {
 		return
 	}
 	if err != nil {
-		return // it takes nothing any more: how it ends is seen where it is read
+		return // it accepts no more data; the function that reads from it handles its end
 	}
 	if half, ok := to.conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
 	if awaitOver(from.conn) {
-		_ = to.conn.Close() // what it would still say is heard by nobody
+		_ = to.conn.Close() // there is no receiver for further data from it
 	}
 }
 
@@ -43,8 +43,8 @@ func pass(to, from *side) {
 type side struct {
 	conn net.Conn
 	read io.Reader
-	cut  error // what reading ended of, which a copy does not tell from what writing did
-	// writing holds an element while the connection is written to, and broken is changed.
+	cut  error // the error of reading, which a copy does not distinguish from an error of writing
+	// writing contains an element during a write to the connection and while broken changes.
 	writing chan struct{}
 	broken  bool
 }
@@ -71,8 +71,8 @@ func (s *side) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// brokeWhileWritten reports whether an end that was read is none: the kernel tells once that a
-// connection broke, and if that is who writes, then who reads is told that it ended.
+// brokeWhileWritten reports whether the end of the data was really an error: the kernel reports a broken connection only once.
+// If a write receives the error, a read sees an ordinary end.
 func (s *side) brokeWhileWritten() bool {
 	select {
 	case s.writing <- struct{}{}:
@@ -83,10 +83,10 @@ func (s *side) brokeWhileWritten() bool {
 	}
 }
 
-// reset ends a connection in a way that the other side takes for an error, and no end.
+// reset closes a connection so that the other side sees an error and not an ordinary end.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // it may be closed already
+		_ = tcp.SetLinger(0) // it may already be closed
 	}
 	_ = conn.Close()
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A side that breaks while it is written to breaks for the other, too, which does not take it for an end.
+// If a connection breaks during a write to it, the other one breaks, too. The client does not see an ordinary end.
 func TestJoinPassesBreaks(t *testing.T) {
 	t.Parallel()
 	for range 200 {
@@ -28,7 +28,7 @@ func TestJoinPassesBreaks(t *testing.T) {
 			t.Fatal(err)
 		}
 		reset(server)
-		// The kernel tells once that it is broken, whoever asks first.
+		// The kernel reports the broken connection only once, to a read or a write.
 		_, read := io.ReadAll(client)
 		if err := errors.Join(read, <-wrote); !errors.Is(err, syscall.ECONNRESET) {
 			t.Fatalf("the client is told %v, want that the connection is broken", err)
@@ -37,10 +37,10 @@ func TestJoinPassesBreaks(t *testing.T) {
 	}
 }
 
-// Who has said all is waited for until it has heard all.
+// After a side has ended its data, it still receives all data of the other side.
 func TestJoinEndsInOrder(t *testing.T) {
 	t.Parallel()
-	const size = 8 << 20 // more than sockets hold
+	const size = 8 << 20 // more than the buffers of sockets
 	for range 20 {
 		client, here := connected(t)
 		there, server := connected(t)
@@ -56,7 +56,7 @@ func TestJoinEndsInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			_, _ = io.CopyN(server, endless{}, size) // how it ends is seen at the other side
+			_, _ = io.CopyN(server, endless{}, size) // errors are visible at the other side
 			server.Close()
 		}()
 		if n, err := io.Copy(io.Discard, client); n != size || err != nil {
@@ -66,7 +66,7 @@ func TestJoinEndsInOrder(t *testing.T) {
 	}
 }
 
-// endless is what never ends.
+// endless is a reader without an end.
 type endless struct{}
 
 // Read implements io.Reader.

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A side that has said all is heard further, and said to; when it breaks, who is silent at the other side keeps nothing.
+// After a side has ended its data, all its data is forwarded, and it still receives data. If it then breaks, the connection
+// ends even if the other side is silent.
 func TestJoinEndsAfterHalf(t *testing.T) {
 	t.Parallel()
 	client, here := connected(t)

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The shares of the machine that a node and all of its pods may use, in percent.
+// The percentages of the machine that a node and all its pods may use.
 const (
 	memoryShare  = 80
 	processShare = 50
 )
 
-// limitGroup keeps the pods of a node from taking all memory and all processes of the machine. Controllers that the
-// group does not have limit nothing.
+// limitGroup prevents the pods of a node from using all memory and all processes of the machine. A controller that the group
+// does not have sets no limit.
 func limitGroup(group string) error {
 	var machine unix.Sysinfo_t
 	if err := unix.Sysinfo(&machine); err != nil {
@@ -46,7 +46,7 @@ func limitGroup(group string) error {
 	return nil
 }
 
-// maxProcesses returns how many processes and threads the machine can have.
+// maxProcesses returns the maximum number of processes and threads of the machine.
 func maxProcesses() (uint64, error) {
 	lowest := uint64(0)
 	for _, name := range []string{"pid_max", "threads-max"} {

@@ -11,22 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network is a network namespace that this process is not in.
+// network is a network namespace other than the one of this process.
 type network struct{ file *os.File }
 
-// networkOf is the network of a process.
+// networkOf returns the network of a process.
 func networkOf(pid int) (network, error) {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
 	return network{file}, err
 }
 
-// do runs f on a thread that is in the network. A socket stays in the network that it was
-// opened in.
+// do runs f on a thread in the network. A socket stays in the network in which it was opened.
 func (n network) do(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		// The thread is never unlocked, and so ends with this goroutine: nothing else
-		// ever runs on it.
+		// The thread is never unlocked, so it ends with this goroutine: no other goroutine runs on it.
 		runtime.LockOSThread()
 		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
 			done <- fmt.Errorf("enter the node's network: %w", err)

@@ -21,20 +21,19 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// Config says what node to start.
+// Config is the configuration of a node.
 type Config struct {
-	// Dir is the node's directory. It is made; everything of the node's lies in it.
+	// Dir is the node's directory. Start creates it. It contains all files of the node.
 	Dir string
-	// Store is the directory of images, and of what is known of containers, which outlives the node. Default: it
-	// is in Dir, and does not.
+	// Store is the directory of images and container metadata. It outlives the node. Default: a directory in Dir, which does not.
 	Store string
-	// FeatureGates are switched for the kubelet and kube-proxy.
+	// FeatureGates enables or disables feature gates in the kubelet and kube-proxy.
 	FeatureGates map[string]bool
-	// Registry are the names of the cluster's own registry.
+	// Registry contains the host names of the cluster's own registry.
 	Registry []string
-	// Egress lets pods reach what is outside of the node's network, with Relay and Resolve.
+	// Egress allows pods to connect to addresses outside of the node's network, with Relay and Resolve.
 	Egress bool
-	// Log gets what the node's components log.
+	// Log receives the logs of the node's components.
 	Log *os.File
 }
 
@@ -43,16 +42,15 @@ type Node struct {
 	dir     settings.Dir
 	process *exec.Cmd
 	network network
-	life    *os.File // the node ends when it is closed
+	life    *os.File // closing it ends the node
 	orders  *os.File
 	reports *os.File
 	report  *json.Decoder // of reports
 	ended   chan struct{}
-	cause   error // what the process ended of; read after ended is closed
+	cause   error // the reason why the process ended; read after ended is closed
 }
 
-// Start starts the node's process and returns when its network is there and containerd
-// answers. The caller ends it with Stop.
+// Start starts the process of the node and returns when its network exists and containerd responds. The caller must call Stop.
 func Start(cfg Config) (*Node, error) {
 	h, err := inspect()
 	if err != nil {
@@ -88,7 +86,7 @@ func (n *Node) begin(cfg Config) error {
 	})
 }
 
-// launch starts number 1 of the node's namespaces.
+// launch starts the init process of the node's namespaces.
 func (n *Node) launch(cfg Config, groups []string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -118,7 +116,7 @@ func (n *Node) launch(cfg Config, groups []string) error {
 	return err
 }
 
-// connect makes the pipes to the node's process, and returns its ends of them, whose others are the node's.
+// connect creates the pipes to the process of the node, and returns the ends that the process inherits.
 func (n *Node) connect() (inherited []*os.File, err error) {
 	pipe := func() (read, write *os.File) {
 		if err == nil {
@@ -134,7 +132,7 @@ func (n *Node) connect() (inherited []*os.File, err error) {
 	return []*os.File{life, orders, report}, err
 }
 
-// closeAll closes pipes and what is like them, at whose end there is nothing to say.
+// closeAll closes pipes and similar files. Errors of closing them do not matter.
 func closeAll(files ...*os.File) {
 	for _, file := range files {
 		if file != nil {
@@ -147,7 +145,7 @@ func (n *Node) awaitReport() error {
 	var report settings.Report
 	err := n.report.Decode(&report)
 	if err != nil {
-		select { // what it ended of is known, and in the log, when number 1 has ended too
+		select { // the reason is known, and in the log, when the init process has ended, too
 		case <-n.ended:
 			err = n.cause
 		case <-time.After(timing.endDeadline):
@@ -160,13 +158,12 @@ func (n *Node) awaitReport() error {
 	return nil
 }
 
-// Join lets the node join the cluster, and returns when ready does, which waits until the
-// node is ready. The files that settings names have to be there, and the API server has to
-// answer where settings says.
+// Join makes the node join the cluster, and returns when ready returns, which waits until the node is ready. The files that
+// package settings names must exist, and the API server must respond at the address in package settings.
 func (n *Node) Join(ready func() error) error {
 	return inTurn(func() error {
 		err := json.NewEncoder(n.orders).Encode(settings.Order{Join: true})
-		if errors.Is(err, syscall.EPIPE) { // nobody reads orders any more
+		if errors.Is(err, syscall.EPIPE) { // the process does not read orders any more
 			<-n.ended
 			return n.Err()
 		}
@@ -177,7 +174,7 @@ func (n *Node) Join(ready func() error) error {
 	})
 }
 
-// Dir is the node's directory.
+// Dir returns the node's directory.
 func (n *Node) Dir() settings.Dir { return n.dir }
 
 // Listen opens a listener in the node's network.
@@ -188,10 +185,10 @@ func (n *Node) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return n.network.dial(ctx, address)
 }
 
-// Ended is closed when the node's process has ended; Err then tells of what.
+// Ended returns a channel that is closed when the process of the node has ended. After that, Err returns the reason.
 func (n *Node) Ended() <-chan struct{} { return n.ended }
 
-// Err tells what an ended node ended of.
+// Err returns the reason why a node ended.
 func (n *Node) Err() error {
 	var report settings.Report
 	if err := n.report.Decode(&report); err == nil && report.Error != "" {
@@ -202,7 +199,7 @@ func (n *Node) Err() error {
 	return fmt.Errorf("%w: %w", ErrDied, n.cause)
 }
 
-// Stop ends everything of the node and removes it, but its directory.
+// Stop stops all processes of the node and removes everything except its directory.
 func (n *Node) Stop() error {
 	closeAll(n.life, n.orders)
 	if err := n.end(); err != nil {
@@ -212,7 +209,7 @@ func (n *Node) Stop() error {
 	return Clear(string(n.dir))
 }
 
-// end returns when the node's process has ended, if it was started.
+// end returns when the process of the node has ended, if it was started.
 func (n *Node) end() error {
 	if n.process == nil || n.process.Process == nil {
 		return nil
@@ -220,7 +217,7 @@ func (n *Node) end() error {
 	select {
 	case <-n.ended:
 	case <-time.After(timing.endDeadline):
-		// It is this process's own child, and not yet collected.
+		// It is a child of this process, and was not reaped yet.
 		if err := n.process.Process.Kill(); err != nil {
 			return fmt.Errorf("end the node's process: %w", err)
 		}
@@ -229,11 +226,11 @@ func (n *Node) end() error {
 	return nil
 }
 
-// Clear removes what a node leaves on the machine outside of its directory, which are its
-// control groups. Its processes have ended, or end because the cluster's did.
+// Clear removes the remains of a node on the machine outside of its directory, which are its control groups. Its processes must
+// have ended, or be ending because the cluster's process ended.
 func Clear(dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil // the folder is made first and removed last: there was no node
+		return nil // the directory is created first and removed last, so there was no node
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timing.endDeadline)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// A node that failed halfway through its start is stopped as others are: its process ends with the pipe, nobody waits
-// for one that was never started, and all files are closed.
+// A node that failed during its start is stopped like others: its process ends with the pipe, Stop does not wait for a process
+// that was never started, and all files are closed.
 func TestStopAfterHalfAStart(t *testing.T) {
 	t.Parallel()
 	for name, started := range map[string]bool{"no process": false, "a process": true} {
@@ -24,7 +24,7 @@ func TestStopAfterHalfAStart(t *testing.T) {
 				t.Fatal(err)
 			}
 			if started {
-				n.process = exec.Command("cat") // which ends with what it reads
+				n.process = exec.Command("cat") // which ends when its input ends
 				n.process.Stdin = inherited[0]
 				if err := n.process.Start(); err != nil {
 					t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// errSystem is why there are no containers here.
+// errSystem is the reason why this system cannot run containers.
 var errSystem = errors.New("this machine cannot run a node of real containers: that takes Linux; simulated nodes (--node sim) run everywhere")
 
-// Config says what node to start.
+// Config is the configuration of a node.
 type Config struct {
 	Dir, Store   string
 	FeatureGates map[string]bool
@@ -24,10 +24,10 @@ type Config struct {
 	Log          *os.File
 }
 
-// Node is a running node. There is none on this system.
+// Node is a running node. It does not exist on this system.
 type Node struct{}
 
-// Check tells what this machine lacks for a node of real containers.
+// Check returns an error that names what this machine lacks for a node of real containers.
 func Check() error { return errSystem }
 
 // Start fails on this system.
@@ -57,7 +57,7 @@ func (n *Node) Resolve(context.Context) error { return errSystem }
 // Publish does nothing on this system.
 func (n *Node) Publish(context.Context, net.Listener, uint16, func(int)) {}
 
-// Ended returns nil: no node runs on this system.
+// Ended returns nil because no node runs on this system.
 func (n *Node) Ended() <-chan struct{} { return nil }
 
 // Err returns why there is no node.

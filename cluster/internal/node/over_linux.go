@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitOver returns true when a connection that has said all is over: it broke, which keep-alive probes find out, too,
-// that Go has sent every 15 seconds, or what is said to it has ended as well. Where that cannot be known, it returns
-// false at once.
+// awaitOver waits until a connection whose data has ended is closed completely, and returns true: either it broke, which the
+// keep-alive probes that Go sends every 15 seconds also detect, or the data to it has ended, too. If it cannot find this out,
+// it returns false at once.
 func awaitOver(conn net.Conn) bool {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {

@@ -4,5 +4,5 @@ package node
 
 import "net"
 
-// awaitOver knows nothing: there is no node whose pods could vanish.
+// awaitOver returns false: there is no node whose pods could vanish.
 func awaitOver(net.Conn) bool { return false }

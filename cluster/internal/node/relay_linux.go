@@ -16,15 +16,14 @@ import (
 )
 
 const (
-	// maxConnections is how many are relayed at once by one listener, of which each takes some 64 KiB.
+	// maxConnections is the maximum number of relayed connections of one listener. Each needs about 64 KiB.
 	maxConnections = 4096
-	// originalDestination is the socket option SO_ORIGINAL_DST of netfilter's.
+	// originalDestination is the socket option SO_ORIGINAL_DST of netfilter.
 	originalDestination = 80
 )
 
-// Relay connects pods, and what else is in the node's network, with what is outside of it,
-// until ctx ends: the node leads such connections here, and dial makes them from this
-// network. The node has to be started with Egress.
+// Relay connects pods and other clients in the node's network with addresses outside of it until ctx ends. The node redirects
+// such connections to Relay, and dial opens them from this network. The node must have been started with Egress.
 func (n *Node) Relay(ctx context.Context, dial Dialer) error {
 	listener, err := n.Listen(netip.AddrPortFrom(netip.IPv4Unspecified(), settings.RelayPort))
 	if err != nil {
@@ -36,9 +35,8 @@ func (n *Node) Relay(ctx context.Context, dial Dialer) error {
 	return nil
 }
 
-// Publish has what a listener takes lead to a port of the node's, until ctx ends: that of a
-// Service (NodePort) or of a pod (hostPort). count is told 1 of each connection, and -1 when
-// it ends.
+// Publish forwards the connections of a listener to a port of the node until ctx ends: the port of a Service (NodePort) or of a
+// pod (hostPort). It calls count with 1 for each connection, and with -1 when the connection ends.
 func (n *Node) Publish(ctx context.Context, listener net.Listener, port uint16, count func(int)) {
 	to := netip.AddrPortFrom(settings.Address, port).String()
 	publish(ctx, listener, count, func(ctx context.Context) (net.Conn, error) { return n.Dial(ctx, to) })
@@ -52,7 +50,7 @@ func publish(ctx context.Context, listener net.Listener, count func(int), dial f
 	})
 }
 
-// serveEach does something with each connection, until ctx ends. Those that are too many at once wait.
+// serveEach calls do with each connection until ctx ends. If there are too many connections, further ones wait.
 func serveEach(ctx context.Context, listener net.Listener, atOnce int, do func(net.Conn)) {
 	context.AfterFunc(ctx, func() { listener.Close() })
 	served := make(chan struct{}, atOnce)
@@ -66,7 +64,7 @@ func serveEach(ctx context.Context, listener net.Listener, atOnce int, do func(n
 			if err != nil {
 				<-served
 				klog.ErrorS(err, "A connection could not be accepted", "at", listener.Addr())
-				time.Sleep(timing.acceptPause) // files are closed by others, of which nobody tells
+				time.Sleep(timing.acceptPause) // other goroutines have to close files, and there is no event for that
 				continue
 			}
 			go func() {
@@ -77,8 +75,8 @@ func serveEach(ctx context.Context, listener net.Listener, atOnce int, do func(n
 	}()
 }
 
-// connections is how many may be relayed at once: the API server, which is this process too,
-// keeps half of the files that it may open, and a connection takes two.
+// connections returns the maximum number of relayed connections: half of the files that this process may open are reserved for
+// the API server, which is part of it, and a connection needs two.
 func connections() int {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
@@ -88,8 +86,8 @@ func connections() int {
 	return int(min(maxConnections, files.Cur/4))
 }
 
-// relay connects one that came with where it leads. What cannot be reached is told by a
-// reset: the connection was accepted by then.
+// relay connects an accepted connection with its destination. If the destination is unreachable, it resets the connection,
+// because the connection was already accepted.
 func relay(ctx context.Context, here net.Conn, dial func(context.Context) (net.Conn, error)) {
 	defer here.Close()
 	dialing, cancel := context.WithTimeout(ctx, timing.dialTimeout)
@@ -115,14 +113,14 @@ func dialDestination(ctx context.Context, here net.Conn, dial Dialer) (net.Conn,
 	return dial(ctx, to.String())
 }
 
-// metadata are addresses outside of link-local ranges where clouds keep the machine's credentials: Azure's
-// WireServer, Alibaba's metadata service and AWS' by IPv6.
+// metadata are addresses outside of link-local ranges at which cloud providers serve the machine's credentials: Azure's
+// WireServer, Alibaba's metadata service, and AWS's metadata service for IPv6.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("fd00:ec2::254"),
 }
 
-// Outside reports whether pods may reach an address by the relay. They may not reach the cluster's own addresses,
-// this machine's loopback, link-local addresses, and metadata services of clouds.
+// Outside reports whether pods may reach an address through the relay. They may not reach the cluster's own addresses, this
+// machine's loopback, link-local addresses, and metadata services of cloud providers.
 func Outside(address netip.Addr) bool {
 	address = address.Unmap()
 	for _, own := range settings.Own {
@@ -133,7 +131,7 @@ func Outside(address netip.Addr) bool {
 	return address.IsGlobalUnicast() && !slices.Contains(metadata, address)
 }
 
-// destination is where a connection was led away from.
+// destination returns the original destination of a redirected connection.
 func destination(conn net.Conn) (netip.AddrPort, error) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
@@ -143,7 +141,7 @@ func destination(conn net.Conn) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	var found *unix.IPv6Mreq // which is large enough for the sockaddr_in that is answered
+	var found *unix.IPv6Mreq // large enough for the returned sockaddr_in
 	controlled := raw.Control(func(fd uintptr) {
 		found, err = unix.GetsockoptIPv6Mreq(int(fd), unix.SOL_IP, originalDestination)
 	})

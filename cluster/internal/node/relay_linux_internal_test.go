@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Connections that are too many wait until others have ended.
+// Connections above the maximum wait until others have ended.
 func TestServeEachWaits(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -44,7 +44,7 @@ func TestServeEachWaits(t *testing.T) {
 	close(leave)
 }
 
-// A published port leads to what it is for, and counts a connection as long as that lasts.
+// A published port is forwarded to its destination, and a connection is counted as long as it lasts.
 func TestPublishCounts(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func TestPublishCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		_, _ = io.Copy(server, server) // what it says is seen at the other side
+		_, _ = io.Copy(server, server) // errors are visible at the other side
 		server.Close()
 	}()
 	const said = "and back"

@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node"
 )
 
-// Pods reach neither the cluster by a detour nor what trusts who is on the machine.
+// Pods can reach neither the cluster through the relay nor services that trust every process of the machine.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{

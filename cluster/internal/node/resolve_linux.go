@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// resolverFile tells whom this machine asks for names.
+	// resolverFile names the DNS servers of this machine.
 	resolverFile = "/etc/resolv.conf"
-	// maxQuestions is how many questions are passed on at a time.
+	// maxQuestions is the maximum number of DNS queries that are forwarded at the same time.
 	maxQuestions = 256
 )
 
-// atMost drops questions beyond a number at a time: pods may ask without end, and resolvers ask again.
+// atMost drops queries above a maximum of concurrent ones: pods may send any number, and resolvers repeat their queries.
 func atMost(number int, handler dns.HandlerFunc) dns.HandlerFunc {
 	slots := make(chan struct{}, number)
 	return func(w dns.ResponseWriter, question *dns.Msg) {
@@ -32,8 +32,8 @@ func atMost(number int, handler dns.HandlerFunc) dns.HandlerFunc {
 	}
 }
 
-// Resolve answers questions for names in the node's network, until ctx ends, by asking whom
-// this machine asks. CoreDNS passes on to it what is not the cluster's.
+// Resolve serves DNS queries in the node's network until ctx ends, by querying the DNS servers of this machine. CoreDNS
+// forwards names outside of the cluster to it.
 func (n *Node) Resolve(ctx context.Context) error {
 	listener, err := n.Listen(settings.Resolver)
 	if err != nil {
@@ -49,7 +49,7 @@ func (n *Node) Resolve(ctx context.Context) error {
 		return fmt.Errorf("names of outside: %w", err)
 	}
 	handler := atMost(maxQuestions, func(w dns.ResponseWriter, question *dns.Msg) {
-		_ = w.WriteMsg(resolve(ctx, resolvers(), w.RemoteAddr().Network(), question)) // who asked may be gone
+		_ = w.WriteMsg(resolve(ctx, resolvers(), w.RemoteAddr().Network(), question)) // the client may have disconnected
 	})
 	for _, server := range []*dns.Server{{Listener: listener}, {PacketConn: packets}} {
 		server.Handler = handler
@@ -63,8 +63,8 @@ func (n *Node) Resolve(ctx context.Context) error {
 	return nil
 }
 
-// resolvers are whom this machine asks. The file is read each time: a machine that moves to
-// another network asks others.
+// resolvers returns the DNS servers of this machine. It reads the file each time: they change if the machine moves to another
+// network.
 func resolvers() []string {
 	config, err := dns.ClientConfigFromFile(resolverFile)
 	if err != nil {
@@ -77,7 +77,7 @@ func resolvers() []string {
 	return config.Servers
 }
 
-// resolve passes a question on. Who is slow may still answer when the next has been asked.
+// resolve forwards a query. A slow server may still answer after the next one was queried.
 func resolve(ctx context.Context, servers []string, network string, question *dns.Msg) *dns.Msg {
 	ctx, cancel := context.WithTimeout(ctx, settings.ResolveTimeout)
 	defer cancel()
@@ -101,7 +101,7 @@ func resolve(ctx context.Context, servers []string, network string, question *dn
 	return new(dns.Msg).SetRcode(question, dns.RcodeServerFailure)
 }
 
-// ask returns what one server answers, or nil where another may know more.
+// ask returns the answer of one server, or nil if another server may have a better one.
 func ask(ctx context.Context, network, server string, question *dns.Msg) *dns.Msg {
 	client := dns.Client{Net: network, Timeout: settings.ResolveTimeout}
 	answer, _, err := client.ExchangeContext(ctx, question, server)

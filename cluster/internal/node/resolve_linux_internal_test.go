@@ -10,7 +10,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// A name is resolved as long as one of those that this machine asks can, however the others fail.
+// A name is resolved if one DNS server of this machine can resolve it, regardless of how the others fail.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	silent := answering(t, 0, -1)
@@ -41,7 +41,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// answering starts a server that answers each question with a code, after so long, or with -1 never.
+// answering starts a server that answers each query with a code after a delay, or never if code is -1.
 func answering(t *testing.T, after time.Duration, code int) string {
 	t.Helper()
 	packets, err := net.ListenPacket("udp4", "127.0.0.1:0")
@@ -52,7 +52,7 @@ func answering(t *testing.T, after time.Duration, code int) string {
 		if code < 0 {
 			return
 		}
-		time.Sleep(after) // what is tested is that it takes long
+		time.Sleep(after) // the test is about slow answers
 		_ = w.WriteMsg(new(dns.Msg).SetRcode(question, code))
 	})}
 	go server.ActivateAndServe()

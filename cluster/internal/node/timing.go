@@ -8,24 +8,24 @@ var timing = struct {
 	acceptPause, headerTimeout, joinSettle, turnDeadline time.Duration
 	turnPeriod                                           time.Duration
 }{
-	// answerTimeout is how long a name server may take before the next one is asked, too.
+	// answerTimeout is how long a DNS server may take before the next one is queried, too.
 	answerTimeout: time.Second,
-	// endDeadline bounds how long the processes of a node may take to end when they are killed.
+	// endDeadline is how long the processes of a node may take to end when they are killed.
 	endDeadline: 20 * time.Second,
-	// emptyPeriod is how often it is looked whether the processes of a control group are gone: the kernel sends an
-	// event for version 2 only.
+	// emptyPeriod is how often it is checked whether the processes of a control group have ended: the kernel sends an event only
+	// for version 2.
 	emptyPeriod: 5 * time.Millisecond,
-	// dialTimeout is how long the other side of a relay may take to answer.
+	// dialTimeout is the timeout for connecting to the destination of a relay.
 	dialTimeout: 30 * time.Second,
-	// acceptPause is how long no connection is accepted where the process has run out of files.
+	// acceptPause is how long no connection is accepted if the process has run out of file descriptors.
 	acceptPause: 100 * time.Millisecond,
-	// headerTimeout is how long the API server may take to send where it wants to be connected.
+	// headerTimeout is how long the API server may take to send the address to connect to.
 	headerTimeout: 10 * time.Second,
-	// joinSettle is how long a write to a side that has ended may last before that side is believed to have ended in
-	// order: one to a side that broke returns at once.
+	// joinSettle is how long a pending write to a side whose data has ended may take until the end counts as ordinary: a write to a
+	// broken side returns at once.
 	joinSettle: time.Second,
-	// turnDeadline is how long a node waits for its turn at most, because the one whose turn it is may hang, and
-	// turnPeriod is how often it looks.
+	// turnDeadline is how long a node waits for its turn at most, because the node whose turn it is may hang. turnPeriod is how
+	// often it checks.
 	turnDeadline: 30 * time.Second,
 	turnPeriod:   10 * time.Millisecond,
 }

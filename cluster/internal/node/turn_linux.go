@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inTurn does what has a node's components take inotify instances, while no other node of
-// this machine does: where few are left, those that a node gives to its components would be
-// taken by another one that waits for some (package supervisor, watches). The turn ends with its
-// process, and where it is long in coming, it is not waited for.
+// inTurn calls do, in which a node's components take inotify instances, while no other node of this machine does the same. If
+// few instances are left, another waiting node would take those that a node releases for its components (package supervisor,
+// watches). The turn ends with its process. If the wait takes too long, do is called anyway.
 func inTurn(do func() error) error {
 	roots, err := hierarchies()
 	if err != nil {
@@ -23,7 +22,7 @@ func inTurn(do func() error) error {
 	if err != nil {
 		return err
 	}
-	defer parent.Close() // which ends the turn
+	defer parent.Close() // ends the turn
 	if err := awaitTurn(parent, timing.turnDeadline); err != nil {
 		return fmt.Errorf("lock %s: %w", parent.Name(), err)
 	}
@@ -31,7 +30,7 @@ func inTurn(do func() error) error {
 }
 
 func awaitTurn(parent *os.File, patience time.Duration) error {
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(timing.turnPeriod) { // a lock tells nobody that it is free
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(timing.turnPeriod) { // the release of a lock sends no event
 		err := unix.Flock(int(parent.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return err

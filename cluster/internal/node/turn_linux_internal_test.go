@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Nodes take their turns, but none waits forever for one that hangs.
+// Nodes take turns, but no node waits forever for one that hangs.
 func TestNodesTakeTurns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,3 +1,3 @@
-// Package pagecache limits the memory that a program uses for pages of its own executable: most of the Kubernetes code runs once, at the
-// start, and the kernel would keep its pages for as long as it has free memory.
+// Package pagecache limits the memory that a program uses for pages of its own executable. Most of the Kubernetes code runs
+// only once, at the start, and the kernel would keep its pages in memory as long as there is free memory.
 package pagecache

@@ -12,13 +12,13 @@ import (
 // mapping is a part of the address space.
 type mapping struct {
 	begin, end uintptr
-	// whole tells that every page of it is as in the file: it may not be written, and no
-	// page was, as those are that the dynamic linker fills in before it protects them.
+	// whole reports whether all pages of the mapping are identical to the file: the mapping is not writable, and no page was
+	// written before it became read-only. The dynamic linker writes such pages.
 	whole bool
 }
 
-// ReleaseCode lets go of the pages of this program's file. Most of them hold what ran once,
-// at the start; what still runs comes back from the page cache as it is touched.
+// ReleaseCode releases the pages of this program's file. Most of them contain code that ran once, at the start. Code that still
+// runs is mapped again from the page cache when it is used.
 func ReleaseCode() error {
 	program, err := os.Executable()
 	if err != nil {
@@ -39,9 +39,9 @@ func ReleaseCode() error {
 	return nil
 }
 
-// mappings reads from /proc/self/smaps where file is mapped. There, a line of range,
-// permissions, offset, device, inode and path begins each mapping, and lines with a name and
-// a number follow; Anonymous counts pages that are no longer the file's.
+// mappings returns the mappings of a file in /proc/self/smaps. In that file, each mapping begins with a line of range,
+// permissions, offset, device, inode and path. Lines with a name and a number follow. Anonymous counts pages that are no longer
+// identical to the file.
 func mappings(file string) ([]mapping, error) {
 	smaps, err := os.Open("/proc/self/smaps")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is released must be as in the file: the rest has no other copy.
+// Released pages must be identical to the file: other pages have no second copy.
 func TestMappingsTellWhatIsWhole(t *testing.T) {
 	t.Parallel()
 	program, err := os.Executable()

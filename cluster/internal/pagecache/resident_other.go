@@ -2,5 +2,5 @@
 
 package pagecache
 
-// ReleaseCode does nothing here: only Linux tells a program where it is mapped.
+// ReleaseCode does nothing on this system: only Linux reports where a program is mapped.
 func ReleaseCode() error { return nil }

@@ -1,9 +1,8 @@
-// Package pki creates the keys and certificates of one local cluster: a certificate authority that nothing else
-// trusts, and the leaves that the components present to each other.
+// Package pki creates the keys and certificates of one local cluster: a certificate authority that no other software trusts,
+// and the leaf certificates that the components present to each other.
 //
-// All keys are ECDSA P-256: making one takes well under a millisecond, where an
-// RSA key takes about a hundred, and a cluster needs a dozen of them before it
-// can serve. Private keys are written with mode 0600.
+// All keys are ECDSA P-256: creating one takes well under a millisecond, while an RSA key takes about a hundred, and a cluster
+// needs a dozen keys before it can serve. Private keys are written with mode 0600.
 package pki
 
 import (
@@ -35,8 +34,7 @@ type Leaf struct {
 	CommonName string
 	// Organizations are the groups that Kubernetes reads from a client certificate.
 	Organizations []string
-	// Hosts are the DNS names and IP addresses that a server certificate is valid for.
-	// A leaf without hosts cannot serve.
+	// Hosts are the DNS names and IP addresses that a serving certificate is valid for. A leaf without hosts cannot serve.
 	Hosts []string
 }
 
@@ -45,7 +43,7 @@ type Pair struct {
 	Cert, Key []byte
 }
 
-// NewAuthority makes an authority whose certificate carries commonName.
+// NewAuthority creates an authority whose certificate has the given common name.
 func NewAuthority(commonName string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -69,8 +67,8 @@ func NewAuthority(commonName string) (*Authority, error) {
 	return &Authority{cert: cert, key: key}, nil
 }
 
-// Issue makes a new key and a certificate for it. A leaf with hosts may serve and
-// act as a client, one without may only act as a client.
+// Issue creates a new key and a certificate for it. A leaf with hosts may be a server and a client. A leaf without hosts may
+// only be a client.
 func (a *Authority) Issue(leaf Leaf) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -104,14 +102,14 @@ func (a *Authority) Pair() (Pair, error) {
 	return encode(a.cert.Raw, a.key)
 }
 
-// Pool returns a pool that trusts this authority and nothing else.
+// Pool returns a pool that trusts only this authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// ParseAuthority reads an authority that Pair returned earlier.
+// ParseAuthority parses an authority that Pair returned.
 func ParseAuthority(p Pair) (*Authority, error) {
 	pair, err := p.TLS()
 	if err != nil {
@@ -146,11 +144,11 @@ func NewKey() ([]byte, error) {
 	return encodeKey(key)
 }
 
-// WriteFile writes secret material with mode 0600, also where the file existed
-// with a wider mode. It is there as a whole or not at all, whatever ends this process.
+// WriteFile writes secret data with mode 0600, even if the file existed with a wider mode. The file is written completely or
+// not at all, even if this process is interrupted.
 func WriteFile(path string, data []byte) error {
 	next := path + ".next"
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // which would keep its mode
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // an existing file would keep its mode
 		return err
 	}
 	err := os.WriteFile(next, data, 0o600)

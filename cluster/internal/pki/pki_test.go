@@ -93,7 +93,7 @@ func TestWriteFileNarrowsTheMode(t *testing.T) {
 	}
 }
 
-// Whoever reads a file while it is written reads all of what was there, or all of what is.
+// A reader of a file that is being written sees either the complete old contents or the complete new contents.
 func TestWriteFileReplacesAsAWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// parse reads a digest. There is one kind, by which files are named.
+// parse parses a digest. Only one algorithm is supported, because files are named by the digest.
 func parse(text string) (digest.Digest, error) {
 	parsed, err := digest.Parse(text)
 	if err != nil || parsed.Algorithm() != digest.SHA256 {
@@ -33,8 +33,8 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// getBlob answers with a blob, or a range of it, or its size. Blobs are not any
-// repository's: whoever knows the digest knows the contents.
+// getBlob responds with a blob, a range of it, or its size. Blobs do not belong to a repository: a client that knows the digest
+// already knows the contents.
 func getBlob(r *Registry, w http.ResponseWriter, request *http.Request, _, target string) error {
 	wanted, err := parse(target)
 	if err != nil {
@@ -54,7 +54,7 @@ func getBlob(r *Registry, w http.ResponseWriter, request *http.Request, _, targe
 	return nil
 }
 
-// write makes a file of data, or replaces it as a whole.
+// write creates or replaces a file atomically.
 func (r *Registry) write(path string, data []byte) (err error) {
 	file, err := os.CreateTemp(r.file("uploads"), "file-*")
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Registry) write(path string, data []byte) (err error) {
 	return r.place(file, path)
 }
 
-// place closes a file that is written and gives it its name.
+// place closes a written file and moves it to its final path.
 func (r *Registry) place(file *os.File, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
-// A full disk is told, with what to do, and leaves nothing of the upload; what fits is taken.
+// A full disk is reported with a remedy, and nothing of the upload remains. An upload that fits is accepted.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/registry"
 )
 
-// FuzzRequests sends one request to a registry. No request is a failure of the server.
+// FuzzRequests sends one request to a registry. No request may cause a server error.
 func FuzzRequests(f *testing.F) {
 	f.Add(http.MethodPut, "/v2/a/manifests/latest", "", []byte(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json"}`))
 	f.Add(http.MethodPost, "/v2/a/blobs/uploads/", "digest=sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a&mount=x&from=..", []byte("{}"))

@@ -8,27 +8,27 @@ import (
 	"slices"
 )
 
-// Guard lets only some users of this machine use a registry that listens on loopback, and
-// only by its own names, so that no page in a browser gets there by a name that it owns.
+// Guard restricts a registry that listens on loopback to some users of this machine. It also only accepts the registry's own
+// host names, so a web page in a browser cannot access it through a host name that the page's owner controls.
 type Guard struct {
-	// Users are the user ids of those that may.
+	// Users are the IDs of the permitted users.
 	Users []uint32
-	// Hosts are the names, with ports, that the registry goes by.
+	// Hosts are the host names of the registry, with ports.
 	Hosts []string
-	// Next is the registry.
+	// Next is the handler of the registry.
 	Next http.Handler
 }
 
-// peerKey is the key of the guard's finding about a connection.
+// peerKey is the context key for the peer of a connection.
 type peerKey struct{}
 
-// peer is who is at the other end of a connection.
+// peer is the user at the other end of a connection.
 type peer struct {
 	uid uint32
 	err error
 }
 
-// Server is one whose connections are guarded.
+// Server returns a server whose connections are guarded.
 func (g Guard) Server() *http.Server {
 	return &http.Server{
 		Handler:           http.HandlerFunc(g.serve),

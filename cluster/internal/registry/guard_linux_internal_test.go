@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The kernel says of a socket that was closed that it is root's: who closes at once after
-// sending must not pass for root.
+// The kernel reports that a closed socket belongs to root. A client that closes its socket right after sending must not be
+// accepted as root.
 func TestClosedConnectionsAreNobodys(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +29,7 @@ func TestClosedConnectionsAreNobodys(t *testing.T) {
 		t.Errorf("an open connection: %v", err)
 	}
 	client.Close()
-	// The end of what was sent arrives after the state has changed.
+	// The end of the data arrives after the state of the socket has changed.
 	if _, err := server.Read(make([]byte, 1)); err == nil {
 		t.Fatal("the client is not closed")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
-// asking makes the test binary ask a registry, which another user is to do.
+// asking makes the test binary send a request to a registry as another user.
 const asking = "OPERON_TEST_ASKS"
 
 func TestMain(m *testing.M) {
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Only the users that are named get in, only by the registry's names, and only while their
-// side of the connection is open.
+// Only the permitted users are accepted, only with the registry's host names, and only while their side of the connection is
+// open.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,8 +77,8 @@ func ask(t *testing.T, address, host string) int {
 	return response.StatusCode
 }
 
-// askAs has another user ask, by the open file of this binary: that user may not be let into
-// the directory it is in.
+// askAs sends a request as another user. It executes an open file of this binary, because that user may not have access to its
+// directory.
 func askAs(t *testing.T, user uint32, url string) string {
 	t.Helper()
 	self, err := os.Open("/proc/self/exe")

@@ -16,7 +16,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// listRepositories lists those that something was pushed to, for people who look.
+// listRepositories lists the repositories that contain pushed images, for people.
 func listRepositories(r *Registry, w http.ResponseWriter, request *http.Request, _, _ string) error {
 	names := []string{}
 	top := r.file("repositories")
@@ -61,7 +61,7 @@ func listTags(r *Registry, w http.ResponseWriter, request *http.Request, reposit
 	return writeJSON(w, "application/json", map[string]any{"name": repository, "tags": tags})
 }
 
-// entries lists a directory by name, which may not be there.
+// entries lists a directory by name. The directory may not exist.
 func entries(folder string) ([]string, error) {
 	names := []string{}
 	found, err := os.ReadDir(folder)
@@ -74,7 +74,7 @@ func entries(folder string) ([]string, error) {
 	return names, nil
 }
 
-// page is the part of a sorted list that a request asks for: n, after last.
+// page returns the requested part of a sorted list: n entries after last.
 func page(list []string, request *http.Request) ([]string, error) {
 	query := request.URL.Query()
 	begin, found := slices.BinarySearch(list, query.Get("last"))
@@ -92,7 +92,7 @@ func page(list []string, request *http.Request) ([]string, error) {
 	return list[:min(n, len(list))], nil
 }
 
-// listReferrers lists what is attached to a manifest, such as the list of its modules.
+// listReferrers lists the manifests that are attached to a manifest, such as an SBOM.
 func listReferrers(r *Registry, w http.ResponseWriter, request *http.Request, repository, target string) error {
 	subject, err := parse(target)
 	if err != nil {
@@ -121,7 +121,7 @@ func listReferrers(r *Registry, w http.ResponseWriter, request *http.Request, re
 	return writeJSON(w, ocispec.MediaTypeImageIndex, index)
 }
 
-// describe tells of a manifest, and what it is attached to, if anything.
+// describe returns the descriptor of a manifest, and the digest of the manifest to which it is attached, if any.
 func (r *Registry) describe(repository string, is digest.Digest) (ocispec.Descriptor, digest.Digest, error) {
 	mediaType, err := os.ReadFile(r.manifest(repository, is))
 	if err != nil {

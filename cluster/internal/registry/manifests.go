@@ -16,17 +16,17 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// largest is how many bytes a manifest may have; the specification wants at least so many.
+// largest is the maximum size of a manifest in bytes. The specification requires at least this size.
 const largest = 4 << 20
 
-// Folders in that of a repository. A manifest's file holds its media type, its contents are
-// a blob; a tag's holds a digest.
+// Directories in the directory of a repository. The file of a manifest contains its media type, and its contents are a blob.
+// The file of a tag contains a digest.
 const (
 	manifestsIn = "_manifests"
 	tagsIn      = "_tags"
 )
 
-// manifest is one of an image or of an index, of OCI's or of Docker's kind.
+// manifest is the manifest of an image or an index, in the OCI or Docker format.
 type manifest struct {
 	SchemaVersion int                  `json:"schemaVersion"`
 	MediaType     string               `json:"mediaType"`
@@ -46,7 +46,7 @@ func (r *Registry) tag(repository, tag string) string {
 	return r.file("repositories", repository, tagsIn, tag)
 }
 
-// resolve finds the digest that a tag or a digest means.
+// resolve returns the digest for a tag or a digest.
 func (r *Registry) resolve(repository, reference string) (digest.Digest, error) {
 	if strings.Contains(reference, ":") {
 		return parse(reference)
@@ -85,12 +85,12 @@ func getManifest(r *Registry, w http.ResponseWriter, request *http.Request, repo
 	w.Header().Set("Docker-Content-Digest", found.String())
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	if request.Method == http.MethodGet {
-		_, _ = w.Write(data) // who asked may be gone
+		_, _ = w.Write(data) // the client may have disconnected
 	}
 	return nil
 }
 
-// putManifest keeps a manifest when all that it lists is there, and then gives it its tag.
+// putManifest stores a manifest if everything that it lists exists, and then its tag.
 func putManifest(r *Registry, w http.ResponseWriter, request *http.Request, repository, reference string) error {
 	data, err := io.ReadAll(io.LimitReader(request.Body, largest+1))
 	if err != nil {
@@ -124,7 +124,7 @@ func putManifest(r *Registry, w http.ResponseWriter, request *http.Request, repo
 	return nil
 }
 
-// keep writes what leads to a manifest after what it leads to.
+// keep writes the contents of a manifest before the files that refer to it.
 func (r *Registry) keep(repository, reference string, is digest.Digest, mediaType string, data []byte) error {
 	if err := r.write(r.blob(is), data); err != nil {
 		return err
@@ -142,7 +142,7 @@ func invalid(format string, args ...any) error {
 	return &Failure{http.StatusBadRequest, "MANIFEST_INVALID", "the manifest cannot be used: " + fmt.Sprintf(format, args...)}
 }
 
-// mediaType is what a manifest is, as its sender or itself says.
+// mediaType returns the media type of a manifest, from its sender or from the manifest itself.
 func (m manifest) mediaType(said string) (string, error) {
 	if m.SchemaVersion != 2 || m.Config == nil && m.Manifests == nil {
 		return "", invalid("it is that of no image and of no index, of schemaVersion 2")
@@ -156,7 +156,7 @@ func (m manifest) mediaType(said string) (string, error) {
 	return m.MediaType, nil
 }
 
-// checkComplete finds what a manifest lists and nobody uploaded. Layers with URLs lie elsewhere.
+// checkComplete returns an error if a manifest lists contents that were not uploaded. Layers with URLs are stored elsewhere.
 func (r *Registry) checkComplete(repository string, m manifest) error {
 	blobs := m.Layers
 	if m.Config != nil {

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// established is the state of a TCP socket whose both sides are open.
+// established is the state of a TCP socket when both sides are open.
 const established = 1
 
-// Sizes of what the kernel is asked and answers, and places in them: struct inet_diag_req_v2
-// and struct inet_diag_msg of linux/inet_diag.h.
+// Sizes of the kernel's request and response, and offsets in them: struct inet_diag_req_v2 and struct inet_diag_msg of
+// linux/inet_diag.h.
 const (
 	questionSize = 56
 	answerSize   = 72
@@ -23,16 +23,16 @@ const (
 	uidAt        = 64
 )
 
-// question asks for one socket. The netlink library asks for all that have the ports, and takes the first of them, which
-// is not enough to grant a permission.
+// question queries one socket. The netlink library queries all sockets with these ports and uses the first one, which is not
+// sufficient for granting permissions.
 type question [questionSize]byte
 
 // Len and Serialize implement nl.NetlinkRequestData.
 func (q *question) Len() int          { return questionSize }
 func (q *question) Serialize() []byte { return q[:] }
 
-// userOf tells whose socket is at the other end of a connection within this machine. One
-// that its owner has closed by now is nobody's: the kernel calls those root's.
+// userOf returns the owner of the socket at the other end of a connection within this machine. It returns an error for a socket
+// that was closed: the kernel reports that these belong to root.
 func userOf(conn net.Conn) (uid uint32, err error) {
 	theirs, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {

@@ -2,7 +2,7 @@ package registry
 
 import "net/http"
 
-// ReadOnly lets who asks get what is there, and nothing else.
+// ReadOnly restricts a handler to read requests.
 func ReadOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.Method != http.MethodGet && request.Method != http.MethodHead {

@@ -1,9 +1,8 @@
-// Package registry is an image registry for one cluster that implements the OCI distribution specification: what
-// Docker, crane, ko and `operon build` push, and containerd pulls.
+// Package registry is an image registry for one cluster that implements the OCI distribution specification. Docker, crane, ko
+// and `operon build` push to it, and containerd pulls from it.
 //
-// All of it lies in files. What is uploaded goes straight to disk, and becomes a blob, under
-// its digest, by a rename when it is complete and is what its digest says: there are no
-// half blobs, whatever is interrupted.
+// All data is stored in files. An upload is written directly to disk. When it is complete and matches its digest, it is renamed
+// to a blob with its digest as the name. Therefore no incomplete blobs exist, regardless of interruptions.
 package registry
 
 import (
@@ -21,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Registry is one in a directory. It implements http.Handler.
+// Registry is a registry in a directory. It implements http.Handler.
 type Registry struct {
 	dir     string
 	durable bool
@@ -30,8 +29,8 @@ type Registry struct {
 	uploads map[string]*upload
 }
 
-// Open opens the registry in a directory, which it makes, and clears what was being uploaded
-// when a former one ended. A durable one survives that the machine loses power.
+// Open opens the registry in a directory, which it creates if necessary, and removes the incomplete uploads of an earlier run.
+// If it is durable, its contents survive a power failure.
 func Open(dir string, durable bool) (*Registry, error) {
 	r := &Registry{dir: dir, durable: durable, uploads: map[string]*upload{}}
 	if err := os.RemoveAll(r.file("uploads")); err != nil {
@@ -49,13 +48,11 @@ func (r *Registry) file(parts ...string) string {
 	return filepath.Join(append([]string{r.dir}, parts...)...)
 }
 
-// handler answers one kind of request. The path's parts are the repository and, where there
-// is one, what is meant in it.
+// handler handles one kind of request. The parts of the path are the repository and, if there is one, the target in it.
 type handler func(r *Registry, w http.ResponseWriter, request *http.Request, repository, target string) error
 
 const (
-	// A component of a repository's name cannot begin with _, so that none is taken for
-	// one of the directories in it.
+	// A component of a repository's name cannot begin with _, so it cannot be confused with a directory inside a repository.
 	component  = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 	repository = `(` + component + `(?:/` + component + `)*)`
 	tag        = `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}`
@@ -63,7 +60,7 @@ const (
 	session    = `[A-Z2-7]+`
 )
 
-// longest is how long the name of a repository may be.
+// longest is the maximum length of a repository's name.
 const longest = 255
 
 var routes = []struct {
@@ -114,7 +111,7 @@ func greet(_ *Registry, w http.ResponseWriter, _ *http.Request, _, _ string) err
 	return writeJSON(w, "application/json", struct{}{})
 }
 
-// Failure is an answer that tells what is wrong, in the specification's form.
+// Failure is an error response in the format of the specification.
 type Failure struct {
 	Status  int    `json:"-"`
 	Code    string `json:"code"`
@@ -123,7 +120,7 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Message }
 
-// explain makes an answer of an error.
+// explain converts an error to a response.
 func (r *Registry) explain(err error) *Failure {
 	if failure := new(Failure); errors.As(err, &failure) {
 		return failure
@@ -146,7 +143,7 @@ func answer(w http.ResponseWriter, f *Failure) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(f.Status)
-	_, _ = w.Write(data) // who asked may be gone
+	_, _ = w.Write(data) // the client may have disconnected
 }
 
 func writeJSON(w http.ResponseWriter, mediaType string, value any) error {
@@ -155,6 +152,6 @@ func writeJSON(w http.ResponseWriter, mediaType string, value any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", mediaType)
-	_, _ = w.Write(data) // who asked may be gone
+	_, _ = w.Write(data) // the client may have disconnected
 	return nil
 }

@@ -37,7 +37,7 @@ type served struct {
 	dir  string
 	url  string
 	host string
-	// writes counts the requests that bring something.
+	// writes counts the requests that upload data.
 	writes atomic.Int64
 }
 
@@ -68,7 +68,7 @@ func (s *served) tag(text string) name.Tag {
 	return tag
 }
 
-// ask sends a request, and returns the answer and what it says.
+// ask sends a request, and returns the response and its body.
 func (s *served) ask(method, path string, body io.Reader, header ...string) (*http.Response, string) {
 	s.t.Helper()
 	request, err := http.NewRequest(method, s.url+path, body)
@@ -90,7 +90,7 @@ func (s *served) ask(method, path string, body io.Reader, header ...string) (*ht
 	return response, string(said)
 }
 
-// upload brings a blob in one request.
+// upload uploads a blob in one request.
 func (s *served) upload(contents string) digest.Digest {
 	s.t.Helper()
 	is := digest.FromString(contents)
@@ -100,7 +100,7 @@ func (s *served) upload(contents string) digest.Digest {
 	return is
 }
 
-// files lists what is in a directory of the registry, at any depth.
+// files lists the files in a directory of the registry, at any depth.
 func (s *served) files(folder string) []string {
 	s.t.Helper()
 	var found []string
@@ -116,8 +116,8 @@ func (s *served) files(folder string) []string {
 	return found
 }
 
-// What go-containerregistry pushes, as crane, ko and `operon build` do, comes back the same, also after
-// a restart; and what is there is not sent again.
+// Images that go-containerregistry pushes, as crane, ko and `operon build` do, are pulled unchanged, even after a restart.
+// Existing blobs are not uploaded again.
 func TestImagesArePushedAndPulled(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
@@ -167,7 +167,7 @@ func digestOf(t *testing.T, image v1.Image) v1.Hash {
 	return hash
 }
 
-// What is attached to an image is found by the image.
+// Manifests that are attached to an image can be found through the image.
 func TestReferrers(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
@@ -196,7 +196,7 @@ func TestReferrers(t *testing.T) {
 	}
 }
 
-// What containerd pushes, as nerdctl and ctr do, is there.
+// Images that containerd pushes, as nerdctl and ctr do, are stored.
 func TestContainerdPushes(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
@@ -231,7 +231,7 @@ func TestContainerdPushes(t *testing.T) {
 	}
 }
 
-// Chunks follow each other, a range of a blob can be had, and an upload tells how far it is.
+// Blobs can be uploaded in consecutive chunks, a range of a blob can be read, and an upload reports its progress.
 func TestChunksAndRanges(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
@@ -314,7 +314,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// An upload whose sender vanishes leaves nothing, neither half a blob nor a file.
+// If the sender of an upload disconnects, neither an incomplete blob nor a file remains.
 func TestBrokenUpload(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())
@@ -339,7 +339,7 @@ func TestBrokenUpload(t *testing.T) {
 	}
 }
 
-// await waits for what a file shows, of which nobody tells.
+// await waits for a change of a file, for which there is no event.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for until := time.Now().Add(time.Minute); !is(); {
@@ -350,7 +350,7 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// What was being uploaded when the registry ended, in whatever way, is cleared.
+// Uploads that were incomplete when the registry ended in any way are removed.
 func TestLeftUploadsAreCleared(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir())

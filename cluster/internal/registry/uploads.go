@@ -15,16 +15,16 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// upload is a blob on its way.
+// upload is a blob that is being uploaded.
 type upload struct {
-	mu   sync.Mutex // held by who writes
+	mu   sync.Mutex // held by the writer
 	file *os.File
 	sum  hash.Hash
 	size int64
 	used time.Time // guarded by the registry's mu
 }
 
-// begin makes an upload, and clears those that nobody continues with.
+// begin starts an upload, and removes abandoned uploads.
 func (r *Registry) begin() (string, error) {
 	id := rand.Text()
 	file, err := os.OpenFile(r.file("uploads", id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -43,13 +43,13 @@ func (r *Registry) begin() (string, error) {
 	return id, err
 }
 
-// forget removes an upload. Both locks are held.
+// forget removes an upload. The caller must hold both locks.
 func (r *Registry) forget(id string, u *upload) error {
 	delete(r.uploads, id)
 	return errors.Join(u.file.Close(), os.Remove(u.file.Name()))
 }
 
-// claim lets nobody else write to an upload until it is given back.
+// claim prevents other requests from writing to an upload until giveBack is called.
 func (r *Registry) claim(id string) (u *upload, giveBack func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *Registry) claim(id string) (u *upload, giveBack func(), err error) {
 	return u, u.mu.Unlock, nil
 }
 
-// receive adds what a request brings to an upload, which is gone if that breaks.
+// receive appends the body of a request to an upload. If that fails, the upload is removed.
 func (r *Registry) receive(id string, u *upload, request *http.Request) error {
 	n, err := io.Copy(io.MultiWriter(u.file, u.sum), request.Body)
 	u.size += n
@@ -80,7 +80,7 @@ func (r *Registry) drop(id string, u *upload) error {
 	return r.forget(id, u)
 }
 
-// commit makes an upload a blob.
+// commit converts a completed upload to a blob.
 func (r *Registry) commit(id string, u *upload, wanted digest.Digest) error {
 	if got := digest.NewDigest(digest.SHA256, u.sum); got != wanted {
 		failure := &Failure{http.StatusBadRequest, "DIGEST_INVALID", fmt.Sprintf("what was uploaded is %s, and not %s", got, wanted)}
@@ -99,7 +99,7 @@ func (r *Registry) commit(id string, u *upload, wanted digest.Digest) error {
 	return nil
 }
 
-// beginUpload answers at once for a blob that already exists, from whatever repository.
+// beginUpload responds at once if the blob already exists in any repository.
 func beginUpload(r *Registry, w http.ResponseWriter, request *http.Request, repository, _ string) error {
 	query := request.URL.Query()
 	if mounted, err := parse(query.Get("mount")); err == nil {
@@ -149,7 +149,7 @@ func continueUpload(r *Registry, w http.ResponseWriter, request *http.Request, r
 	return nil
 }
 
-// check checks whether a chunk that tells its place is the next one.
+// check returns an error if a chunk that states its position is not the next one.
 func (u *upload) check(place string) error {
 	if place == "" {
 		return nil
@@ -194,7 +194,7 @@ func cancelUpload(r *Registry, w http.ResponseWriter, _ *http.Request, _, id str
 	return nil
 }
 
-// accepted tells how far an upload is, and where it continues.
+// accepted responds with the progress of an upload and the URL at which it continues.
 func accepted(w http.ResponseWriter, repository, id string, size int64, status int) {
 	w.Header().Set("Location", "/v2/"+repository+"/blobs/uploads/"+id)
 	w.Header().Set("Docker-Upload-Uuid", id)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// addresses hands out one address of a network to each object, by UID.
+// addresses assigns one address of a network to each object, by UID.
 type addresses struct {
 	network netip.Prefix
 
@@ -28,7 +28,7 @@ func newAddresses(network netip.Prefix) *addresses {
 	}
 }
 
-// claim returns the address of uid: the one that it has, or the next that is free.
+// claim returns the address of uid: the one that it already has, or the next free one.
 func (a *addresses) claim(uid types.UID) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -43,8 +43,8 @@ func (a *addresses) claim(uid types.UID) (string, error) {
 	return address.String(), nil
 }
 
-// reserve notes an address that uid has been given before, perhaps by an earlier process.
-// One that is of another network, or another client's, is not taken over.
+// reserve records an address that uid already has, possibly from an earlier process. An address of another network or of
+// another object is not recorded.
 func (a *addresses) reserve(uid types.UID, has string) {
 	address, err := netip.ParseAddr(has)
 	if err != nil || !a.network.Contains(address) {
@@ -60,8 +60,8 @@ func (a *addresses) reserve(uid types.UID, has string) {
 	}
 }
 
-// free finds the next address after the last one given. The first and the last address of
-// the network are left out: they look like a network's and a broadcast address.
+// free returns the next free address after the last assigned one. The first and the last address of the network are never
+// assigned: they look like a network address and a broadcast address.
 func (a *addresses) free() (netip.Addr, bool) {
 	first := a.network.Addr()
 	wrapped := false
@@ -80,14 +80,14 @@ func (a *addresses) free() (netip.Addr, bool) {
 	}
 }
 
-// release frees the address of uid, if it has one.
+// release releases the address of uid, if it has one.
 func (a *addresses) release(uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(uid)
 }
 
-// retain frees the addresses of all objects but those in uids.
+// retain releases the addresses of all objects except the ones in uids.
 func (a *addresses) retain(uids sets.Set[types.UID]) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -53,8 +53,7 @@ func TestAddressesAreGivenOnce(t *testing.T) {
 	}
 }
 
-// A free address is not given again at once: a client may still think that it is its
-// former owner's.
+// A released address is not assigned again at once: a client may still associate it with its former owner.
 func TestAddressesAreNotReusedAtOnce(t *testing.T) {
 	t.Parallel()
 	a := newAddresses(netip.MustParsePrefix("198.18.0.0/16"))

@@ -9,23 +9,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What users write on objects.
+// Labels and annotations that users set on objects.
 const (
-	// NodeLabel marks the nodes that are simulated, with the value "true". Pods on other
-	// nodes are left alone.
+	// NodeLabel marks simulated nodes, with the value "true". Pods on other nodes are ignored.
 	NodeLabel = "sim.operon.dev/node"
 
-	// FailAnnotation asks for a failure. The values for a pod are FailImagePull, FailCrashLoop,
-	// FailNeverReady, FailJob and FailLost, for a node FailLost, for a claim, and for a
-	// namespace that stands for all its claims, FailUnbound.
+	// FailAnnotation requests a failure. The values for a pod are FailImagePull, FailCrashLoop, FailNeverReady, FailJob and
+	// FailLost. The value for a node is FailLost. The value for a claim, or for a namespace to apply it to all its claims, is
+	// FailUnbound.
 	FailAnnotation = "sim.operon.dev/fail"
 
-	// StartAfterAnnotation delays a pod: its containers start that long after the pod
-	// came to its node. The value is a duration such as 5s or 1m30s.
+	// StartAfterAnnotation delays a pod: its containers start this time after the pod was assigned to its node. The value is a
+	// duration such as 5s or 1m30s.
 	StartAfterAnnotation = "sim.operon.dev/start-after"
 
-	// UsageCPUAnnotation and UsageMemoryAnnotation say what each container of a pod uses,
-	// such as 250m and 64Mi; or certain ones, such as web=250m,log=10m. See Usage.
+	// UsageCPUAnnotation and UsageMemoryAnnotation set the usage of each container of a pod, such as 250m and 64Mi, or of certain
+	// containers, such as web=250m,log=10m. See Usage.
 	UsageCPUAnnotation    = "sim.operon.dev/usage-cpu"
 	UsageMemoryAnnotation = "sim.operon.dev/usage-memory"
 )
@@ -33,24 +32,24 @@ const (
 // Values of FailAnnotation.
 const (
 	FailImagePull  = "image-pull"  // the image cannot be pulled
-	FailCrashLoop  = "crash-loop"  // the containers exit with code 1 again and again
-	FailNeverReady = "never-ready" // the containers run and are not ready
-	FailJob        = "job"         // the pod ends as Failed with exit code 1
-	FailLost       = "lost"        // the node, or that of the pod, is gone, as after a power cut
+	FailCrashLoop  = "crash-loop"  // the containers exit with code 1 repeatedly
+	FailNeverReady = "never-ready" // the containers run but are not ready
+	FailJob        = "job"         // the pod fails with exit code 1
+	FailLost       = "lost"        // the node, or the node of the pod, is lost, as after a power failure
 	FailUnbound    = "unbound"     // the claim gets no volume
 )
 
 // failures are the values of FailAnnotation on a pod.
 var failures = []string{FailImagePull, FailCrashLoop, FailNeverReady, FailJob, FailLost}
 
-// wish is what the annotations of a pod ask for.
+// wish is the behavior that the annotations of a pod request.
 type wish struct {
 	fail  string        // one of failures, or empty
 	after time.Duration // of the start
 }
 
-// readWish reads a pod's annotations. An error says what is wrong with them and what would
-// be right; it is shown to the user in the pod's status.
+// readWish reads a pod's annotations. An error describes the mistake and the valid values. It is shown to the user in the pod's
+// status.
 func readWish(pod *corev1.Pod) (wish, error) {
 	var w wish
 	if fail, ok := pod.Annotations[FailAnnotation]; ok {

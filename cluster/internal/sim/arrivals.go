@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// arrivals remembers when the pods that are held back came to their nodes. Their status
-// tells it in whole seconds only, which is too coarse for a pod held back by less.
+// arrivals records when delayed pods were assigned to their nodes. Their status has only a resolution of seconds, which is too
+// coarse for shorter delays.
 type arrivals struct {
 	mu sync.Mutex
 	at map[types.UID]time.Time
@@ -18,7 +18,7 @@ type arrivals struct {
 
 func newArrivals() *arrivals { return &arrivals{at: map[types.UID]time.Time{}} }
 
-// note remembers that the pod is there now, unless it was noted before or is not held back.
+// note records that the pod was assigned now, unless it was recorded before or is not delayed.
 func (a *arrivals) note(pod *corev1.Pod) {
 	if _, held := pod.Annotations[StartAfterAnnotation]; !held {
 		return
@@ -34,7 +34,7 @@ func (a *arrivals) note(pod *corev1.Pod) {
 	}
 }
 
-// of returns when the pod arrived: now, for one never noted.
+// of returns when the pod was assigned to its node. For a pod that was not recorded, this is now.
 func (a *arrivals) of(pod *corev1.Pod) time.Time {
 	a.note(pod)
 	a.mu.Lock()

@@ -13,10 +13,10 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
-// creators is how many clients create objects at a time.
+// creators is the number of clients that create objects concurrently.
 const creators = 16
 
-// BenchmarkStart measures from the call until the node is ready.
+// BenchmarkStart measures the time from the call until the node is ready.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		ctx, cancel := context.WithCancel(b.Context())
@@ -29,8 +29,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkPods measures what the simulation adds to the creation of a thousand pods that
-// need no scheduler: from the first create until the last pod is ready.
+// BenchmarkPods measures the time that the simulation adds to the creation of a thousand pods that need no scheduler: from the
+// first create request until the last pod is ready.
 func BenchmarkPods(b *testing.B) {
 	client := simulate(b)
 	const count = 1000
@@ -63,8 +63,8 @@ func BenchmarkPods(b *testing.B) {
 	b.ReportMetric(float64(count*b.N)/b.Elapsed().Seconds(), "pods/s")
 }
 
-// BenchmarkDeployments measures the whole way: a thousand Deployments of one pod, from the
-// first create until the last one is available.
+// BenchmarkDeployments measures the complete path: a thousand Deployments with one pod each, from the first create request
+// until the last one is available.
 func BenchmarkDeployments(b *testing.B) {
 	client := simulate(b)
 	const count = 1000

@@ -13,46 +13,41 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Config says what to simulate. Client, Serving and ClientCA are required, the rest may
-// be zero.
+// Config is the configuration of the simulation. Client, Serving and ClientCA are required, all other fields may be zero.
 type Config struct {
-	// Client reaches the API server. It needs the rights of system:masters, or else those
-	// of a kubelet, a volume provisioner and a load balancer together.
+	// Client connects to the API server. It needs the permissions of system:masters, or of a kubelet, a volume provisioner and a
+	// load balancer together.
 	Client *rest.Config
 
-	// Nodes to register, called node-0, node-1 and so on; those that exist already are
-	// kept. Default 1. Further nodes can be added at any time by creating Node objects
-	// that carry NodeLabel.
+	// Nodes is the number of nodes to register, with the names node-0, node-1 and so on. Existing nodes are kept. Default: 1. More
+	// nodes can be added at any time by creating Node objects with NodeLabel.
 	Nodes int
 
-	// NoNodes keeps Nodes from being registered: claims and load balancers are still served.
+	// NoNodes disables the registration of Nodes. Claims and load balancers are still simulated.
 	NoNodes bool
 
-	// Taint is put on the nodes that are registered. Default: none.
+	// Taint is set on the registered nodes. Default: none.
 	Taint *corev1.Taint
 
-	// Volumes is a directory in which the volumes of claims are made, for nodes that run what
-	// mounts them. Default: volumes hold nothing.
+	// Volumes is a directory in which the volumes of claims are created, for nodes that run the pods that mount them. Default:
+	// volumes are not created.
 	Volumes string
 
-	// Serving is the certificate of the endpoint that the API server asks for logs. It
-	// has to be valid for 127.0.0.1.
+	// Serving is the certificate of the endpoint from which the API server requests logs. It must be valid for 127.0.0.1.
 	Serving tls.Certificate
 
 	// ClientCA signs the certificate that the API server presents to that endpoint.
 	ClientCA *x509.CertPool
 
-	// Heartbeat is how often a node renews its lease: one write for each node. It has to be
-	// well below the --node-monitor-grace-period of the kube-controller-manager, which is
-	// 50s unless set. Default 15s.
+	// Heartbeat is how often a node renews its lease, which takes one write for each node. It must be well below the
+	// --node-monitor-grace-period of kube-controller-manager, which is 50s by default. Default: 15s.
 	Heartbeat time.Duration
 
-	// Pods and LoadBalancers are the networks that addresses are taken from. Nothing
-	// routes them. Default 198.18.0.0/16 and 198.19.128.0/17, out of the range that is
-	// reserved for benchmarks, so that they clash with no network that a user is in.
+	// Pods and LoadBalancers are the networks from which addresses are assigned. They are not routed. Default: 198.18.0.0/16 and
+	// 198.19.128.0/17, in the range that is reserved for benchmarks, so they do not collide with the networks of users.
 	Pods, LoadBalancers netip.Prefix
 
-	// Log gets a record for each request that failed. Default: nothing is logged.
+	// Log receives a log line for each failed request. Default: nothing is logged.
 	Log *slog.Logger
 }
 

@@ -23,27 +23,27 @@ import (
 //go:embed stages
 var stages embed.FS
 
-// engine plays the stages of one kind.
+// engine executes the stages of one kind.
 type engine struct {
 	stages   lifecycle.Lifecycle
 	renderer gotpl.Renderer
 	recorder record.EventRecorder
 }
 
-// subject is what a stage is played on. Its requests apply to the very version that the
-// stage was chosen for: where the object has changed since, they fail with a conflict.
+// subject is the object of a stage. Its requests apply only to the version for which the stage was selected: if the object has
+// changed since then, they fail with a conflict.
 type subject struct {
 	object    object
-	words     any // what stages select on, and find under .sim
+	words     any // stages select on them, and read them under .sim
 	reference *corev1.ObjectReference
 	patch     func(ctx context.Context, kind types.PatchType, data []byte, subresource string) error
 	remove    func(ctx context.Context) error
 }
 
-// document is an object as templates and selectors see it.
+// document is an object in the form that templates and selectors use.
 type document = map[string]any
 
-// newEngine reads the stages in the directory of that name.
+// newEngine reads the stages in the given directory.
 func newEngine(folder string, recorder record.EventRecorder) (*engine, error) {
 	partials, err := stages.ReadFile("stages/partials.tmpl")
 	if err != nil {
@@ -61,8 +61,7 @@ func newEngine(folder string, recorder record.EventRecorder) (*engine, error) {
 		}
 		e.stages = append(e.stages, lifecycle.NewStage(stage))
 	}
-	// A stage compiles its expressions when it is first asked; asking now makes it safe to
-	// share among goroutines, and shows mistakes.
+	// A stage compiles its expressions on its first use. Using it now makes it safe for concurrent use and detects errors.
 	if _, err := e.stages.Match(context.Background(), &lifecycle.Event{Data: document{}}); err != nil {
 		return nil, fmt.Errorf("stages/%s: %w", folder, err)
 	}
@@ -86,11 +85,10 @@ func readStage(path, partials string) (*internalversion.Stage, error) {
 	return internalversion.ConvertToInternalStage(&written)
 }
 
-// play plays the stage that s matches, if any. A positive duration reports that the stage is
-// due only then. It is worked out again at each call, so stages wait until a time that the
-// words tell (.sim.due), never for a fixed while.
+// play executes the stage that s matches, if any. A positive duration is the time until the stage is due. It is computed again
+// in each call, so stages wait until a time in the words (.sim.due), never for a fixed duration.
 //
-// Stages select on the words alone, so that an object at rest is not even looked at.
+// Stages select only on the words, so the object itself is not converted unless a stage is executed.
 func (e *engine) play(ctx context.Context, s subject) (time.Duration, error) {
 	words, err := toDocument(s.words)
 	if err != nil {
@@ -128,13 +126,13 @@ func (e *engine) perform(ctx context.Context, stage *lifecycle.Stage, s subject,
 	return err
 }
 
-// outdated reports whether a request failed because the object changed or went away. The
-// watch brings the news, so there is nothing to retry.
+// outdated reports whether a request failed because the object was changed or deleted. The watch reports that, so the request
+// is not retried.
 func outdated(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
-// report records an event; its message is a template.
+// report records an event. Its message is a template.
 func (e *engine) report(about *corev1.ObjectReference, event *internalversion.StageEvent, doc document) error {
 	message, err := e.renderer.ToText(event.Message, doc)
 	if err != nil {
@@ -154,7 +152,7 @@ func toDocument(value any) (document, error) {
 	return doc, err
 }
 
-// pin makes a merge patch fail with a conflict unless it meets obj in this very version.
+// pin makes a merge patch fail with a conflict unless the stored object has the same version as obj.
 func pin(patch []byte, obj object) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(patch, &fields); err != nil {

@@ -24,7 +24,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what is into the files of testdata that say what should be")
 
-// golden compares got with a file of testdata.
+// golden compares got with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := "testdata/" + name
@@ -43,8 +43,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// The whole of what happens to pods: for what a pod wants, the stages, and for each what
-// the pod has to be for the stage to be played.
+// The golden file lists everything that happens to pods: for each desired state, the stages, and for each stage the states of a
+// pod in which it is executed.
 func TestPodStages(t *testing.T) {
 	t.Parallel()
 	wants := []podState{
@@ -82,7 +82,7 @@ func stageTable[S ~string](t *testing.T, e *engine, allWants, allIs []S) string 
 	return table.String()
 }
 
-// theStage returns the one that matches; two would be a mistake.
+// theStage returns the stage that matches. Two matches are an error.
 func theStage(t *testing.T, e *engine, wants, is string) string {
 	t.Helper()
 	stages, err := e.stages.ListAllPossible(t.Context(), &lifecycle.Event{
@@ -110,7 +110,7 @@ func testEngine(t *testing.T, folder string, recorder record.EventRecorder) *eng
 	return e
 }
 
-// A patch as it is sent, for the stage with most in it.
+// The patch of the most complex stage is as expected.
 func TestPatchOfACrash(t *testing.T) {
 	t.Parallel()
 	recorder := record.NewFakeRecorder(1)
@@ -146,7 +146,7 @@ func TestPatchOfACrash(t *testing.T) {
 	}
 }
 
-// hideTimes replaces the present, which differs from run to run.
+// hideTimes replaces current times, which differ between runs.
 func hideTimes(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -168,7 +168,7 @@ func TestStageWaitsUntilItIsDue(t *testing.T) {
 	}
 }
 
-// A request that comes too late is no error, and no event tells of what did not happen.
+// A request that is too late is not an error, and no event reports a change that did not happen.
 func TestOutdatedRequestIsDropped(t *testing.T) {
 	t.Parallel()
 	recorder := record.NewFakeRecorder(1)

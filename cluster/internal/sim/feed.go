@@ -13,34 +13,32 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// object is what a feed carries: *corev1.Pod and the like.
+// object is the type of the objects in a feed, such as *corev1.Pod.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// handler brings objects of one kind forward.
+// handler moves objects of one kind to their desired states.
 type handler[T object] interface {
-	// handle does what obj needs next. A positive duration asks to be called again after
-	// it, unless a newer version of obj comes first; an error asks for a retry.
+	// handle performs the next step for obj. A positive duration requests another call after that time, unless a newer version of
+	// obj arrives first. An error requests a retry.
 	handle(ctx context.Context, obj T) (time.Duration, error)
 }
 
-// follower is a handler that also wants to know, at once and in order, which objects
-// there are.
+// follower is a handler that also needs to know, at once and in order, which objects exist.
 type follower[T object] interface {
 	seen(obj T)
 	gone(obj T)
-	// only is called after each list: these are the objects that there are, and no others.
+	// only is called after each list with all existing objects.
 	only(objs []T)
 }
 
-// feed watches the objects of one kind and passes each to a handler, never one object to
-// two workers at a time.
+// feed watches the objects of one kind and passes each to a handler, but never one object to two workers at the same time.
 //
-// Guarantees: the last version of every object is handled, retried until it succeeds or a
-// newer one replaces it. Caveats: versions in between may be skipped; objects at rest are
-// not kept, so a feed's memory follows the work that waits, not the size of the cluster.
+// Guarantees: the last version of every object is handled, and retried until it succeeds or a newer version replaces it.
+// Caveats: intermediate versions may be skipped. Objects without pending work are not stored, so the memory of a feed depends
+// on the pending work and not on the size of the cluster.
 type feed[T object] struct {
 	source  cache.ListerWatcher
 	handler handler[T]
@@ -67,8 +65,8 @@ func newFeed[T object](source cache.ListerWatcher, h handler[T], workers int, lo
 	}
 }
 
-// run feeds the handler until ctx ends; it returns when all workers have stopped. The
-// first object is handled when all are known: what one gets may depend on what others have.
+// run passes objects to the handler until ctx ends. It returns when all workers have stopped. The first object is handled when
+// all objects are known: the address of one may depend on the addresses of others.
 func (f *feed[T]) run(ctx context.Context) {
 	var group sync.WaitGroup
 	for range f.workers {
@@ -87,9 +85,9 @@ func (f *feed[T]) run(ctx context.Context) {
 	group.Wait()
 }
 
-// offer puts obj in line, in place of an older version that still waits.
+// offer enqueues obj. It replaces an older version that is still waiting.
 func (f *feed[T]) offer(obj T) {
-	obj.SetManagedFields(nil) // half of the object, and of no interest here
+	obj.SetManagedFields(nil) // half of the object, and not needed
 	name := nameOf(obj)
 	f.mu.Lock()
 	f.newest[name] = obj
@@ -101,7 +99,7 @@ func nameOf(obj object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// putBack keeps obj for a later turn unless a newer version waits already.
+// putBack stores obj for a later call unless a newer version is already waiting.
 func (f *feed[T]) putBack(name types.NamespacedName, obj T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,7 +116,7 @@ func (f *feed[T]) take(name types.NamespacedName) (T, bool) {
 	return obj, ok
 }
 
-// work handles one object. It reports false when the queue is shut down.
+// work handles one object. It returns false when the queue is shut down.
 func (f *feed[T]) work(ctx context.Context) bool {
 	name, shutdown := f.queue.Get()
 	if shutdown {
@@ -146,12 +144,12 @@ func (f *feed[T]) work(ctx context.Context) bool {
 	return true
 }
 
-// Add, Update, Delete, Replace and Resync make feed the store that a reflector fills.
+// Add, Update, Delete, Replace and Resync make feed a store for a reflector.
 
-// Add offers an object that is new.
+// Add enqueues a new object.
 func (f *feed[T]) Add(obj any) error { return f.Update(obj) }
 
-// Update offers an object that has changed.
+// Update enqueues a changed object.
 func (f *feed[T]) Update(obj any) error {
 	changed := obj.(T)
 	if follower, ok := f.handler.(follower[T]); ok {
@@ -161,7 +159,7 @@ func (f *feed[T]) Update(obj any) error {
 	return nil
 }
 
-// Delete forgets an object that is gone.
+// Delete removes a deleted object.
 func (f *feed[T]) Delete(obj any) error {
 	gone := obj.(T)
 	f.take(nameOf(gone))
@@ -171,7 +169,7 @@ func (f *feed[T]) Delete(obj any) error {
 	return nil
 }
 
-// Replace offers every object that there is, and forgets all others.
+// Replace enqueues all existing objects, and removes all others.
 func (f *feed[T]) Replace(list []any, _ string) error {
 	objs := make([]T, 0, len(list))
 	for _, obj := range list {
@@ -190,5 +188,5 @@ func (f *feed[T]) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Resync does nothing: a feed keeps no objects to send again.
+// Resync does nothing: a feed stores no objects that it could send again.
 func (f *feed[T]) Resync() error { return nil }

@@ -13,12 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// notebook is a handler that writes down what it is asked, and answers as told.
+// notebook is a handler that records its calls and returns the given answers.
 type notebook struct {
 	mu      sync.Mutex
 	handled []string // versions
 	known   []string // names
-	answers []answer // one for each call, then nothing
+	answers []answer // one for each call, then an empty one
 }
 
 type answer struct {
@@ -60,7 +60,7 @@ func testFeed(answers ...answer) (*feed[*corev1.Pod], *notebook) {
 	return newFeed(nil, n, 1, slog.New(slog.DiscardHandler)), n
 }
 
-// drain lets the feed work until nothing waits, and stops it.
+// drain runs the feed until nothing is waiting, and stops it.
 func drain(t *testing.T, f *feed[*corev1.Pod], n *notebook, versions ...string) {
 	t.Helper()
 	for range versions {

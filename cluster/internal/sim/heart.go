@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// hearts renew the leases of the nodes, by which the node lifecycle controller knows that
-// they live. One goroutine beats for all nodes, one write each.
+// hearts renews the leases of the nodes, with which the node lifecycle controller detects that they are alive. One goroutine
+// renews all leases, with one write for each node.
 type hearts struct {
 	client   typedcoordinationv1.LeasesGetter
 	interval time.Duration
@@ -30,7 +30,7 @@ type hearts struct {
 	beating map[string]types.UID
 }
 
-// beat is a node whose lease is due.
+// beat is a node whose lease must be renewed.
 type beat struct {
 	node string
 	uid  types.UID
@@ -44,7 +44,7 @@ func newHearts(client typedcoordinationv1.LeasesGetter, interval time.Duration, 
 	}
 }
 
-// start makes the heart of the node beat, if it does not already.
+// start starts the renewals for the node, unless they are already running.
 func (h *hearts) start(node *corev1.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,12 +55,12 @@ func (h *hearts) start(node *corev1.Node) {
 	h.queue.Add(beat{node.Name, node.UID})
 }
 
-// beats reports whether the heart shall continue. One that stops can be started again.
+// beats reports whether the renewals continue. If they stop, they can be started again.
 func (h *hearts) beats(b beat) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.beating[b.node] != b.uid {
-		return false // another node has taken the name over
+		return false // another node now has the same name
 	}
 	if h.alive(b.node) {
 		return true
@@ -69,7 +69,7 @@ func (h *hearts) beats(b beat) bool {
 	return false
 }
 
-// run beats until ctx ends.
+// run renews leases until ctx ends.
 func (h *hearts) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, h.queue.ShutDown)()
 	for {
@@ -86,7 +86,7 @@ func (h *hearts) beat(ctx context.Context, b beat) {
 	if ctx.Err() != nil || !h.beats(b) {
 		return
 	}
-	next := h.interval - time.Duration(rand.Int64N(int64(h.interval/10)+1)) // so that nodes do not beat together
+	next := h.interval - time.Duration(rand.Int64N(int64(h.interval/10)+1)) // so the renewals of nodes are spread over time
 	if err := h.renew(ctx, b); err != nil && ctx.Err() == nil {
 		h.log.Warn("a simulated node cannot renew its lease; trying again", "node", b.node, "error", err)
 		next = min(next, time.Second)
@@ -94,7 +94,7 @@ func (h *hearts) beat(ctx context.Context, b beat) {
 	h.queue.AddAfter(b, next)
 }
 
-// renew writes the lease without reading it, and creates it the first time.
+// renew writes the lease without reading it. It creates the lease if it does not exist.
 func (h *hearts) renew(ctx context.Context, b beat) error {
 	leases := h.client.Leases(corev1.NamespaceNodeLease)
 	at := metav1.NowMicro()

@@ -14,16 +14,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kubelet is the endpoint that the API server turns to for logs, exec, attach and
-// port-forward. It answers each with one sentence. One endpoint serves all nodes.
+// kubelet is the endpoint to which the API server sends requests for logs, exec, attach and port-forward. It responds to each
+// with one sentence. One endpoint serves all nodes.
 type kubelet struct {
 	listener net.Listener
 	server   *http.Server
 	log      *slog.Logger
 }
 
-// listen opens the endpoint on a free port of the loopback interface. Whoever does not
-// present a certificate of clientCA gets no answer.
+// listen opens the endpoint on a free port of the loopback interface. Clients without a certificate of clientCA get no
+// response.
 func listen(serving tls.Certificate, clientCA *x509.CertPool, log *slog.Logger) (*kubelet, error) {
 	listener, err := tls.Listen("tcp", net.JoinHostPort(nodeAddress, "0"), &tls.Config{
 		Certificates: []tls.Certificate{serving},
@@ -44,7 +44,7 @@ func listen(serving tls.Certificate, clientCA *x509.CertPool, log *slog.Logger) 
 
 func (k *kubelet) port() int { return k.listener.Addr().(*net.TCPAddr).Port }
 
-// serve answers until ctx ends. Every answer is a sentence, so none is waited for then.
+// serve serves requests until ctx ends. It does not wait for pending responses then, because each is only one sentence.
 func (k *kubelet) serve(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { k.server.Close() })()
 	if err := k.server.Serve(k.listener); !errors.Is(err, http.ErrServerClosed) {
@@ -62,8 +62,7 @@ func kubeletHandler() http.Handler {
 		"/attach/":      "nothing to attach to",
 		"/portForward/": "no port to forward to",
 	} {
-		// A UID and a container may follow, and no path may be answered with a redirect to
-		// another: the API server follows none.
+		// A UID and a container may follow. No path may redirect to another one: the API server follows no redirects.
 		mux.HandleFunc(path+"{namespace}/{pod}", refuseStream(what))
 		mux.HandleFunc(path+"{namespace}/{pod}/{rest...}", refuseStream(what))
 	}
@@ -73,17 +72,16 @@ func kubeletHandler() http.Handler {
 	return mux
 }
 
-// sentence says what a simulated pod lacks and what to do about it.
+// sentence states what a simulated pod lacks and what the user can do instead.
 func sentence(r *http.Request, lacks string) string {
 	return fmt.Sprintf("pod %s/%s is simulated: its containers never ran, so there is %s. "+
 		"To see a program at work, run it on this machine against the cluster; \"operon up\" does that for an operator.",
 		r.PathValue("namespace"), r.PathValue("pod"), lacks)
 }
 
-// refuseLogs answers in plain text: the API server takes the text of a 400 for its own
-// message, which kubectl prints as it is. To who follows a log the sentence is the log:
-// kubectl takes any error for a container that has yet to start, and asks again every
-// second.
+// refuseLogs responds with plain text: the API server uses the text of a 400 as its own message, and kubectl prints it
+// unchanged. For a followed log, the sentence is the log itself: kubectl interprets any error as a container that has not
+// started yet, and retries every second.
 func refuseLogs(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if r.URL.Query().Get("follow") != "true" {
@@ -94,8 +92,8 @@ func refuseLogs(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, sentence(r, "no log"))
 }
 
-// refuseStream answers with a Status: clients that asked for a stream get the answer as it
-// is and print the message of a Status.
+// refuseStream responds with a Status: clients that requested a stream receive the response unchanged and print the message of
+// a Status.
 func refuseStream(lacks string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		status := metav1.Status{
@@ -107,7 +105,7 @@ func refuseStream(lacks string) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		// The client is gone if this fails, and nobody is left to tell.
+		// If this fails, the client has disconnected.
 		_ = json.NewEncoder(w).Encode(status)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 )
 
-// simulatedPod is a ready pod in a namespace of its own, and how every answer about it begins.
+// simulatedPod creates a ready pod in a new namespace, and returns the beginning of all responses about it.
 func simulatedPod(t *testing.T) (namespace, answer string) {
 	t.Helper()
 	simulate(t)
@@ -39,7 +39,7 @@ func TestLogsAnswerWithASentence(t *testing.T) {
 	}
 }
 
-// kubectl logs --follow asks again and again for as long as it gets an error.
+// A followed log is the sentence: kubectl logs --follow would retry forever after an error.
 func TestFollowedLogIsTheSentence(t *testing.T) {
 	t.Parallel()
 	namespace, answer := simulatedPod(t)
@@ -107,7 +107,7 @@ func TestPortForwardAnswersWithASentence(t *testing.T) {
 	}
 }
 
-// endpoint is where the API server reaches the simulated nodes.
+// endpoint returns the address at which the API server reaches the simulated nodes.
 func endpoint(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	node, err := plane.client.CoreV1().Nodes().Get(ctx, "node-0", metav1.GetOptions{})

@@ -15,30 +15,30 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// nodeAddress is the address of every node: the API server reaches the endpoint there.
+// nodeAddress is the address of every node, at which the API server reaches the endpoint.
 const nodeAddress = "127.0.0.1"
 
-// nodeState is what a node is like, or should be like.
+// nodeState is the current or desired state of a node.
 type nodeState string
 
 const (
-	nodeUnknown  nodeState = ""         // not there, or not simulated
-	nodeReady    nodeState = "Ready"    // ready, at this process's endpoint
+	nodeUnknown  nodeState = ""         // does not exist, or is not simulated
+	nodeReady    nodeState = "Ready"    // ready, with the endpoint of this process
 	nodeLost     nodeState = "Lost"     // marked as unreachable
 	nodeOutdated nodeState = "Outdated" // neither
 )
 
-// nodeWords are what the stages of nodes select and render, as .sim.
+// nodeWords are the words on which the stages of nodes select and which they render, as .sim.
 type nodeWords struct {
 	Wants        nodeState `json:"wants"`
 	Is           nodeState `json:"is"`
 	Address      string    `json:"address"`
 	Port         int       `json:"port"`
-	Version      string    `json:"version"` // of the kubelet that is not there
+	Version      string    `json:"version"` // of the kubelet that does not exist
 	Architecture string    `json:"architecture"`
 }
 
-// nodes brings nodes to what they want to be, and knows which there are.
+// nodes moves nodes to their desired states, and records which nodes exist.
 type nodes struct {
 	client  typedcorev1.NodesGetter
 	engine  *engine
@@ -49,11 +49,11 @@ type nodes struct {
 
 	mu      sync.Mutex
 	states  map[string]nodeState
-	waiting sets.Set[string] // for these to be what they want to be
-	settled chan struct{}    // closed when they are
+	waiting sets.Set[string] // for these nodes to reach their desired states
+	settled chan struct{}    // closed when they have
 }
 
-// nodeNames are the names of the nodes that Start registers.
+// nodeNames returns the names of the nodes that Start registers.
 func nodeNames(count int) []string {
 	names := make([]string, count)
 	for i := range names {
@@ -62,11 +62,11 @@ func nodeNames(count int) []string {
 	return names
 }
 
-// newNode is a node as it registers. Its capacity follows with its status.
+// newNode returns a node for its registration. Its capacity is part of its status, which is set later.
 func (s *Sim) newNode(name string) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 		NodeLabel:                "true",
-		"kubernetes.io/role":     "simulated", // what kubectl shows as the role
+		"kubernetes.io/role":     "simulated", // kubectl shows this as the role
 		corev1.LabelHostname:     name,
 		corev1.LabelOSStable:     "linux",
 		corev1.LabelArchStable:   runtime.GOARCH,
@@ -97,7 +97,7 @@ func (n *nodes) handle(ctx context.Context, node *corev1.Node) (time.Duration, e
 	return 0, n.pods.follow(ctx, node.Name, wants)
 }
 
-// refuse reports a failure asked for that no node has.
+// refuse reports a requested failure that does not exist for nodes.
 func (n *nodes) refuse(node *corev1.Node) {
 	if fail, ok := node.Annotations[FailAnnotation]; ok && fail != FailLost {
 		n.engine.recorder.Eventf(reference(node), corev1.EventTypeWarning, waitsRefused,
@@ -136,7 +136,7 @@ func wantsNode(node *corev1.Node) nodeState {
 	return nodeReady
 }
 
-// stateOf reads from the status of a node what it is like.
+// stateOf returns the current state of a node according to its status.
 func (n *nodes) stateOf(node *corev1.Node) nodeState {
 	ready := nodeCondition(node, corev1.NodeReady)
 	endpoint := int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)
@@ -158,7 +158,7 @@ func nodeCondition(node *corev1.Node, kind corev1.NodeConditionType) corev1.Cond
 	return ""
 }
 
-// state returns what the node of that name wants to be, nodeUnknown if it is not simulated.
+// state returns the desired state of the named node, or nodeUnknown if it is not simulated.
 func (n *nodes) state(name string) nodeState {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -181,10 +181,10 @@ func (n *nodes) note(node *corev1.Node) {
 	}
 }
 
-// ready reports whether the node of that name is there and not lost.
+// ready reports whether the named node exists and is not lost.
 func (n *nodes) ready(name string) bool { return n.state(name) == nodeReady }
 
-// awaitSettled returns when the nodes of Start are what they want to be.
+// awaitSettled returns when the nodes of Start have reached their desired states.
 func (n *nodes) awaitSettled(ctx context.Context) error {
 	select {
 	case <-n.settled:
@@ -210,18 +210,18 @@ func (n *nodes) only(list []*corev1.Node) {
 	}
 }
 
-// podsOfNodes has the pods of a node looked at again when the node has changed.
+// podsOfNodes enqueues the pods of a node again when the node has changed.
 type podsOfNodes struct {
 	client typedcorev1.PodsGetter
 	feed   *feed[*corev1.Pod]
 
 	mu   sync.Mutex
 	open bool                 // the feed runs
-	seen map[string]nodeState // that the pods of a node have been looked at in
+	seen map[string]nodeState // the state of the node for which its pods were last enqueued
 }
 
-// follow offers the pods of the node to their feed unless they were looked at in this
-// state. Before the feed runs there is nothing to do: it will list all pods.
+// follow enqueues the pods of the node unless they were already enqueued for this state. Before the feed runs, it does nothing:
+// the feed will list all pods.
 func (p *podsOfNodes) follow(ctx context.Context, name string, state nodeState) error {
 	if !p.news(name, state) {
 		return nil
@@ -239,7 +239,7 @@ func (p *podsOfNodes) follow(ctx context.Context, name string, state nodeState) 
 	return nil
 }
 
-// news notes the state, and reports whether it is another than the one noted before.
+// news records the state, and reports whether it differs from the previously recorded one.
 func (p *podsOfNodes) news(name string, state nodeState) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

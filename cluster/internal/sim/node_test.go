@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
-// newNode adds a node of the test's own, which nothing is scheduled to.
+// newNode creates a separate node for the test. No pods are scheduled to it.
 func newNode(t *testing.T, labels map[string]string) string {
 	t.Helper()
 	node, err := plane.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
@@ -105,7 +105,7 @@ func TestLostNodeAndItsReturn(t *testing.T) {
 	awaitPod(t, namespace, "ready", ready)
 }
 
-// A pod that is deleted while its node is lost stays until the node is back.
+// A pod that is deleted while its node is lost is not removed until the node returns.
 func TestPodOfALostNodeCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	client := simulate(t)
@@ -119,7 +119,7 @@ func TestPodOfALostNodeCannotBeDeleted(t *testing.T) {
 	if err := client.CoreV1().Pods(namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// Were the deletion executed, it would be before that of a pod that comes later.
+	// If the deletion were executed, this would happen before a later pod is ready.
 	other := newNamespace(t)
 	createPod(t, other, nil, podSpec())
 	awaitPod(t, other, "ready", ready)
@@ -130,7 +130,7 @@ func TestPodOfALostNodeCannotBeDeleted(t *testing.T) {
 	awaitGone(t, "pod", getPod(namespace))
 }
 
-// A pod can be on a lost node without any other, while others on its node are well.
+// One pod can be on a lost node while the other pods on the same node are not affected.
 func TestPodThatLosesItsNode(t *testing.T) {
 	t.Parallel()
 	client := simulate(t)
@@ -172,7 +172,7 @@ func TestOtherNodesAreLeftAlone(t *testing.T) {
 	spec := podSpec()
 	spec.NodeName = foreign
 	createPod(t, namespace, nil, spec)
-	// Once a pod that comes later is ready, the turn of this one has passed.
+	// When a later pod is ready, this pod has already been handled.
 	other := newNamespace(t)
 	createPod(t, other, nil, podSpec())
 	awaitPod(t, other, "ready", ready)
@@ -180,7 +180,7 @@ func TestOtherNodesAreLeftAlone(t *testing.T) {
 	if err != nil || len(pod.Status.ContainerStatuses) != 0 {
 		t.Errorf("error %v, status %s: want it untouched", err, asYAML(pod.Status))
 	}
-	// The node becomes a simulated one: its pods do, too.
+	// If the node becomes a simulated one, its pods do, too.
 	_, err = plane.client.CoreV1().Nodes().Patch(t.Context(), foreign, types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"sim.operon.dev/node":"true"}}}`), metav1.PatchOptions{})
 	if err != nil {

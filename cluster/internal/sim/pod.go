@@ -12,11 +12,11 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// podWords are what the stages of pods select and render, as .sim.
+// podWords are the words on which the stages of pods select and which they render, as .sim.
 type podWords struct {
 	Wants       podState `json:"wants"`
 	Is          podState `json:"is"`
-	Due         string   `json:"due,omitempty"`     // RFC 3339; when what the pod wants is due
+	Due         string   `json:"due,omitempty"`     // RFC 3339; when the desired state is due
 	Problem     string   `json:"problem,omitempty"` // with its annotations
 	Address     string   `json:"address"`
 	HostAddress string   `json:"hostAddress"`
@@ -24,29 +24,29 @@ type podWords struct {
 	Backoff     string   `json:"backoff"`  // before the restart that follows that crash
 }
 
-// podState is what a pod is like, or should be like.
+// podState is the current or desired state of a pod.
 type podState string
 
 const (
-	podNew         podState = "New"         // on its node, where nothing has happened yet
-	podCreating    podState = "Creating"    // held back by StartAfterAnnotation
+	podNew         podState = "New"         // assigned to its node, but nothing has happened yet
+	podCreating    podState = "Creating"    // delayed by StartAfterAnnotation
 	podReady       podState = "Ready"       // running and ready
 	podOutdated    podState = "Outdated"    // running, with an older spec
-	podUnready     podState = "Unready"     // running, its containers are not ready
-	podGated       podState = "Gated"       // running, a readiness gate is not open
+	podUnready     podState = "Unready"     // running, but its containers are not ready
+	podGated       podState = "Gated"       // running, but a readiness gate is not satisfied
 	podPullFailed  podState = "PullFailed"  // its image could not be pulled
-	podPullBackOff podState = "PullBackOff" // and is not tried again
+	podPullBackOff podState = "PullBackOff" // and the pull is not retried
 	podCrashed     podState = "Crashed"     // waiting for a restart
-	podRefused     podState = "Refused"     // its annotations make no sense
+	podRefused     podState = "Refused"     // its annotations are invalid
 	podSucceeded   podState = "Succeeded"   // ended well
 	podFailed      podState = "Failed"      // ended badly
-	podCutOff      podState = "CutOff"      // on a node that is lost
-	podStopped     podState = "Stopped"     // being deleted, its containers ended
-	podDeleted     podState = "Deleted"     // being deleted, to be removed
-	podNothing     podState = ""            // to be left alone
+	podCutOff      podState = "CutOff"      // on a lost node
+	podStopped     podState = "Stopped"     // being deleted, its containers have terminated
+	podDeleted     podState = "Deleted"     // being deleted, must be removed
+	podNothing     podState = ""            // must not be changed
 )
 
-// pods brings pods to what they want to be.
+// pods moves pods to their desired states.
 type pods struct {
 	client    typedcorev1.PodsGetter
 	engine    *engine
@@ -105,7 +105,7 @@ func (p *pods) words(pod *corev1.Pod, node nodeState) (podWords, error) {
 	return words, err
 }
 
-// schedule says when the state that the pod wants is due, and holds the pod back until then.
+// schedule determines when the desired state of the pod is due, and delays the pod until then.
 func (p *pods) schedule(pod *corev1.Pod, words *podWords) {
 	if words.Wants == podCrashed {
 		words.scheduleCrash(pod)
@@ -140,7 +140,7 @@ func (w *podWords) scheduleCrash(pod *corev1.Pod) {
 	w.Backoff = crashBackoff(w.Restarts).String()
 }
 
-// crashBackoff is how long a container waits that has been restarted so often.
+// crashBackoff returns the delay before the next restart of a container with this number of restarts.
 func crashBackoff(restarts int32) time.Duration {
 	backoff := timing.crashBackoffMin
 	for range restarts - 1 {
@@ -149,14 +149,13 @@ func crashBackoff(restarts int32) time.Duration {
 	return backoff
 }
 
-// wants says what a pod on a node of that state should be like, and what is wrong with its
-// annotations.
+// wants returns the desired state of a pod on a node in the given state, and the problem with its annotations.
 func wants(pod *corev1.Pod, node nodeState) (podState, string) {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	lost := node == nodeLost || pod.Annotations[FailAnnotation] == FailLost
 	switch {
 	case lost && (ended || pod.DeletionTimestamp != nil):
-		return podNothing, "" // nobody is there to do anything about it
+		return podNothing, "" // a lost node cannot do anything about it
 	case lost:
 		return podCutOff, ""
 	case pod.DeletionTimestamp != nil:
@@ -171,9 +170,8 @@ func wants(pod *corev1.Pod, node nodeState) (podState, string) {
 	return w.wants(pod), ""
 }
 
-// wantsDeleted is what a pod wants that is being deleted. One that finalizers hold shows
-// that its containers have ended before its node lets go of it: the Job controller, for one,
-// waits to see that.
+// wantsDeleted returns the desired state of a pod that is being deleted. A pod with finalizers shows that its containers have
+// terminated before its node stops managing it: the Job controller, for example, waits for this.
 func wantsDeleted(pod *corev1.Pod, ended bool) podState {
 	switch {
 	case pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0:
@@ -220,7 +218,7 @@ func gatesOpen(pod *corev1.Pod) bool {
 	return true
 }
 
-// podCondition returns the condition of that type, or an empty one.
+// podCondition returns the condition of the given type, or an empty one.
 func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == kind {
@@ -230,7 +228,7 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondi
 	return corev1.PodCondition{}
 }
 
-// seen remembers when the pod arrived at its node, and the address that it has.
+// seen records when the pod was assigned to its node, and the address that it already has.
 func (p *pods) seen(pod *corev1.Pod) {
 	p.arrivals.note(pod)
 	if !pod.Spec.HostNetwork {

@@ -19,7 +19,7 @@ func TestCrashBackoffDoublesUpToItsMaximum(t *testing.T) {
 	}
 }
 
-// Between two crashes there is the whole back-off.
+// The time between two crashes is the complete back-off.
 func TestNextCrashIsDueAfterItsBackoff(t *testing.T) {
 	t.Parallel()
 	crashed := metav1.Unix(1000, 0)

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
-// podSpec is the spec of a pod with one container.
+// podSpec returns the spec of a pod with one container.
 func podSpec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:1"}}}
 }
@@ -68,7 +68,7 @@ func notReady(pod *corev1.Pod) bool {
 	return condition(pod, corev1.PodReady).Status == corev1.ConditionFalse
 }
 
-// waitsFor wants every container of a pod to wait for that reason.
+// waitsFor returns a condition: every container of the pod waits for the given reason.
 func waitsFor(reason string) func(*corev1.Pod) bool {
 	return func(pod *corev1.Pod) bool {
 		statuses := pod.Status.ContainerStatuses
@@ -138,7 +138,7 @@ func TestPodOfHostNetworkHasTheAddressOfItsNode(t *testing.T) {
 	}
 }
 
-// Each failure shows, and ends when its annotation is taken away.
+// Each failure is visible, and ends when its annotation is removed.
 func TestFailuresByAnnotation(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -225,7 +225,7 @@ func TestCrashingPodRestartsWhenItsBackoffIsOver(t *testing.T) {
 	if message := status[0].State.Waiting.Message; !strings.HasPrefix(message, "back-off 10s ") {
 		t.Errorf("message %q: want a back-off of 10s", message)
 	}
-	// Nobody wants to wait that long: let it have crashed a while ago.
+	// The back-off is too long for a test: the status says that the crash was a while ago.
 	status[0].LastTerminationState.Terminated.FinishedAt = metav1.NewTime(time.Now().Add(-time.Minute))
 	if _, err := plane.client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestStartAfterHoldsAPodBack(t *testing.T) {
 	namespace := newNamespace(t)
 	began := time.Now()
 	createPod(t, namespace, map[string]string{sim.StartAfterAnnotation: "1500ms"}, podSpec())
-	awaitPod(t, namespace, "ready", ready) // how it looks until then is seen where it takes an hour
+	awaitPod(t, namespace, "ready", ready) // the test with a delay of an hour checks the state until then
 	if took := time.Since(began); took < 1500*time.Millisecond {
 		t.Errorf("the pod was ready after %v: want 1.5s at least", took)
 	}

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Reasons that a container waits for, as the stages write them.
+// Reasons for which a container waits, as the stages write them.
 const (
 	waitsCreating    = "ContainerCreating"
 	waitsPullFailed  = "ErrImagePull"
@@ -17,7 +17,7 @@ const (
 	reasonCutOff = "NodeLost"
 )
 
-// stateOf reads from the status of a pod what it is like.
+// stateOf returns the current state of a pod according to its status.
 func stateOf(pod *corev1.Pod) podState {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
@@ -45,7 +45,7 @@ func stateOfWaiting(pod *corev1.Pod, waiting *corev1.ContainerStateWaiting) podS
 	case waitsCrashed:
 		return podCrashed
 	case waitsRefused:
-		// Another problem than the one shown is as good as none shown.
+		// If the status shows a different problem, the pod counts as new.
 		if _, err := readWish(pod); err != nil && err.Error() == waiting.Message {
 			return podRefused
 		}

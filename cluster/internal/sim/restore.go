@@ -9,12 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// registrations is how many nodes are registered at a time.
+// registrations is the number of nodes that are registered concurrently.
 const registrations = 16
 
-// Restore creates what the simulation brings along and the cluster lacks: the nodes, the
-// default StorageClass and its driver. Start does it, too; it is for a cluster that has
-// been emptied since.
+// Restore creates the objects of the simulation that do not exist in the cluster: the nodes, the default StorageClass and its
+// driver. Start does this, too. Restore is for a cluster that was emptied after that.
 func (s *Sim) Restore(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(registrations)

@@ -12,9 +12,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// services gives an address to each Service of type LoadBalancer, and takes it back from
-// one that is of another type now. Services that name a loadBalancerClass are somebody
-// else's.
+// services assigns an address to each Service of type LoadBalancer, and removes the address if the type changes. Services that
+// name a loadBalancerClass belong to another controller.
 type services struct {
 	client    typedcorev1.ServicesGetter
 	addresses *addresses
@@ -35,7 +34,7 @@ func (s *services) handle(ctx context.Context, service *corev1.Service) (time.Du
 	return 0, s.publish(ctx, service, []corev1.LoadBalancerIngress{{IP: address}})
 }
 
-// publish writes the address into the status of the Service unless it stands there.
+// publish writes the address to the status of the Service, unless the status already contains it.
 func (s *services) publish(ctx context.Context, service *corev1.Service, ingress []corev1.LoadBalancerIngress) error {
 	has := service.Status.LoadBalancer.Ingress
 	if len(has) == len(ingress) && (len(has) == 0 || publishedAddress(service) == ingress[0].IP) {
@@ -62,7 +61,7 @@ func publishedAddress(service *corev1.Service) string {
 	return ""
 }
 
-// seen claims the address that the Service has at once, lest another one gets it.
+// seen reserves the existing address of the Service at once, so it is not assigned to another Service.
 func (s *services) seen(service *corev1.Service) {
 	if has := publishedAddress(service); has != "" && service.Spec.LoadBalancerClass == nil {
 		s.addresses.reserve(service.UID, has)

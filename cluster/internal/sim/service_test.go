@@ -64,7 +64,7 @@ func TestLoadBalancerOfAnotherClassIsLeftAlone(t *testing.T) {
 	simulate(t)
 	namespace := newNamespace(t)
 	createService(t, namespace, "theirs", new("example.com/balancer"))
-	createService(t, namespace, "ours", nil) // comes later, and so is served later
+	createService(t, namespace, "ours", nil) // created later, so it is handled later
 	await(t, "balanced Service", getService(namespace, "ours"), balanced)
 	theirs, err := getService(namespace, "theirs")(t.Context())
 	if err != nil || balanced(theirs) {

@@ -18,14 +18,14 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// Workers for each kind. A worker waits for the API server most of the time.
+// The number of workers for each kind. A worker waits for the API server most of the time.
 const (
 	podWorkers   = 16
 	nodeWorkers  = 8
 	otherWorkers = 4
 )
 
-// component is what the events of simulated objects name as their source.
+// component is the source of the events of simulated objects.
 const component = "operon-sim"
 
 // Sim simulates the nodes of one cluster.
@@ -36,8 +36,8 @@ type Sim struct {
 	group  sync.WaitGroup
 }
 
-// Start registers the nodes and the StorageClass, and returns when the nodes are ready.
-// The simulation runs until ctx ends; Wait returns when nothing of it is left.
+// Start registers the nodes and the StorageClass, and returns when the nodes are ready. The simulation runs until ctx ends.
+// Wait returns when it has stopped completely.
 func Start(ctx context.Context, cfg Config) (*Sim, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -56,14 +56,13 @@ func Start(ctx context.Context, cfg Config) (*Sim, error) {
 	return s, nil
 }
 
-// Wait returns when the context of Start has ended and every goroutine and listener of the
-// simulation is gone.
+// Wait returns when the context of Start has ended and all goroutines and listeners of the simulation have stopped.
 func (s *Sim) Wait() {
 	s.group.Wait()
 	s.cancel()
 }
 
-// newClient is a client that nothing throttles and that decodes the compact format.
+// newClient returns a client that is not rate limited and uses Protobuf.
 func newClient(config *rest.Config) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -107,8 +106,8 @@ func (s *Sim) start(ctx context.Context) error {
 	return nil
 }
 
-// newMachines builds what moves nodes and pods, which need each other: a pod looks at its
-// node, and a node that changes has its pods looked at again.
+// newMachines builds the handlers of nodes and pods, which depend on each other: the state of a pod depends on its node, and a
+// change of a node enqueues its pods again.
 func (s *Sim) newMachines(ctx context.Context, port int, version string) (*nodes, *feed[*corev1.Pod], error) {
 	recorder := s.newRecorder(ctx)
 	nodeEngine, err := newEngine("node", recorder)
@@ -144,7 +143,7 @@ func (s *Sim) run(ctx context.Context, part func(context.Context)) {
 	s.group.Go(func() { part(ctx) })
 }
 
-// What feeds watch of a kind.
+// Selections of the objects that feeds watch.
 func everything(*metav1.ListOptions) {}
 
 func simulated(options *metav1.ListOptions) { options.LabelSelector = NodeLabel + "=true" }
@@ -157,7 +156,7 @@ func (s *Sim) watch(resource string, what func(*metav1.ListOptions)) cache.Liste
 	return cache.NewFilteredListWatchFromClient(s.client.CoreV1().RESTClient(), resource, metav1.NamespaceAll, what)
 }
 
-// newRecorder returns a recorder whose events are written until ctx ends.
+// newRecorder returns a recorder that writes events until ctx ends.
 func (s *Sim) newRecorder(ctx context.Context) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: s.client.CoreV1().Events(metav1.NamespaceAll)})

@@ -21,7 +21,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
-// plane is the control plane that all tests share: a process can hold only one.
+// plane is the control plane that all tests share: a process can run only one.
 var plane struct {
 	client kubernetes.Interface
 	config sim.Config
@@ -46,7 +46,7 @@ func withControlPlane(run func() int) (int, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cp, err := controlplane.Start(ctx, controlplane.Config{
 		Dir: dir,
-		// Lost nodes are tainted at this rate a second: one in ten seconds unless set.
+		// Lost nodes are tainted at this rate per second. The default is one in ten seconds.
 		ControllerManager: controlplane.Settings{"node-eviction-rate": "100"},
 	})
 	if err != nil {
@@ -77,15 +77,15 @@ func describe(cp *controlplane.ControlPlane) error {
 	return err
 }
 
-// shared is the simulation that parallel tests share. Tests that start their own are not
-// parallel, and so have ended before it starts.
+// shared is the simulation that parallel tests share. Tests that start their own simulation are not parallel, so they have
+// ended before it starts.
 var shared struct {
 	once sync.Once
 	stop func()
 	err  error
 }
 
-// simulate returns a client of the control plane, with simulated nodes.
+// simulate returns a client of the control plane. It starts the shared simulation of nodes.
 func simulate(t testing.TB) kubernetes.Interface {
 	t.Helper()
 	shared.once.Do(func() {
@@ -112,7 +112,7 @@ func stopShared() {
 	}
 }
 
-// newNamespace makes a namespace for the test and deletes it afterwards.
+// newNamespace creates a namespace for the test and deletes it afterwards.
 func newNamespace(t testing.TB) string {
 	t.Helper()
 	namespace, err := plane.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -133,10 +133,10 @@ func newNamespace(t testing.TB) string {
 	return namespace.Name
 }
 
-// patience is how long tests wait for what should take milliseconds, on a machine that is busy with others.
+// patience is how long tests wait for effects that usually take milliseconds, on a machine that is busy with other tests.
 const patience = 3 * time.Minute
 
-// await asks get until want holds, and returns what it got.
+// await calls get until want holds for the result, and returns the result.
 func await[T any](t testing.TB, what string, get func(context.Context) (T, error), want func(T) bool) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -156,7 +156,7 @@ func await[T any](t testing.TB, what string, get func(context.Context) (T, error
 	}
 }
 
-// awaitGone waits until get finds nothing.
+// awaitGone waits until get returns a not-found error.
 func awaitGone[T any](t testing.TB, what string, get func(context.Context) (T, error)) {
 	t.Helper()
 	await(t, "absence of "+what, func(ctx context.Context) (error, error) {
@@ -165,8 +165,7 @@ func awaitGone[T any](t testing.TB, what string, get func(context.Context) (T, e
 	}, apierrors.IsNotFound)
 }
 
-// awaitEvent waits for an event of that reason about the object of that name, and returns
-// its message.
+// awaitEvent waits for an event with the given reason about the named object, and returns its message.
 func awaitEvent(t testing.TB, namespace, name, reason string) string {
 	t.Helper()
 	events := await(t, "event "+reason+" about "+name, func(ctx context.Context) (*corev1.EventList, error) {

@@ -56,8 +56,8 @@ func TestStartSaysThatTheAPIServerDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// A simulation that ends leaves nothing behind, and the next one continues where it ended.
-// The test is not parallel: two simulations of one cluster would fight.
+// A simulation that ends leaves no goroutines, and the next one continues from the state of the cluster. The test is not
+// parallel: two simulations of one cluster would conflict.
 func TestStopAndStartAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	first, err := sim.Start(ctx, plane.config)
@@ -101,8 +101,7 @@ func TestStopAndStartAgain(t *testing.T) {
 	}
 }
 
-// goroutines returns the stacks of those that run code of the package under test, other
-// than its tests.
+// goroutines returns the stacks of the goroutines that run code of the package under test, except its tests.
 func goroutines(t *testing.T) string {
 	t.Helper()
 	var stacks bytes.Buffer

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/gotpl"
 )
 
-// templateFunctions are what the templates of stages may call beside KWOK's own.
+// templateFunctions are the functions that stage templates may call in addition to KWOK's own.
 var templateFunctions = gotpl.FuncMap{
 	"Condition":     templateCondition,
 	"NodeCondition": templateNodeCondition,
@@ -17,16 +17,15 @@ var templateFunctions = gotpl.FuncMap{
 	"Containers":    templateContainers,
 }
 
-// templateCondition writes a condition in one line. The time of its last transition is the
-// present unless the object has the condition with that status already. A reason and a
-// message may follow the status; without them the condition loses those that it has.
+// templateCondition returns a condition on one line. Its transition time is the current time unless the object already has the
+// condition with that status. A reason and a message may follow the status. Without them, an existing reason and message are
+// removed.
 func templateCondition(doc document, kind, status string, reasonMessage ...string) (string, error) {
 	data, err := json.Marshal(condition(doc, kind, status, reasonMessage))
 	return string(data), err
 }
 
-// templateNodeCondition is templateCondition for a node, whose conditions also tell when
-// they were last heard of.
+// templateNodeCondition is templateCondition for a node, whose conditions also have the time of the last heartbeat.
 func templateNodeCondition(doc document, kind, status string, reasonMessage ...string) (string, error) {
 	c := condition(doc, kind, status, reasonMessage)
 	c["lastHeartbeatTime"] = now()
@@ -45,8 +44,8 @@ func condition(doc document, kind, status string, reasonMessage []string) docume
 	return c
 }
 
-// templateStartedAt is when the container of that name started: as its status says, where
-// it runs already with this image, else now.
+// templateStartedAt returns when the named container started: the time in its status if it already runs with this image,
+// otherwise the current time.
 func templateStartedAt(doc document, list string, container document) string {
 	status := find(doc, "name", container["name"], "status", list)
 	running, ok := dig(status, "state", "running")
@@ -56,8 +55,8 @@ func templateStartedAt(doc document, list string, container document) string {
 	return now()
 }
 
-// templateRestarts counts the restarts of a container: those in its status, and one more
-// where it runs another image than it should.
+// templateRestarts returns the number of restarts of a container: the number in its status, and one more if it runs a different
+// image than in its spec.
 func templateRestarts(doc document, list string, container document) (int64, error) {
 	status := find(doc, "name", container["name"], "status", list)
 	count, ok := status["restartCount"].(json.Number)
@@ -71,8 +70,7 @@ func templateRestarts(doc document, list string, container document) (int64, err
 	return restarts, err
 }
 
-// templateContainers lists the names of a pod's containers as the kubelet does in messages:
-// [app proxy].
+// templateContainers lists the names of a pod's containers in the format of the kubelet's messages: [app proxy].
 func templateContainers(doc document) string {
 	spec, _ := dig(doc, "spec")
 	var names []string
@@ -83,8 +81,7 @@ func templateContainers(doc document) string {
 	return "[" + strings.Join(names, " ") + "]"
 }
 
-// find returns the item whose field key is value, from the list at path. The item is empty
-// where there is none.
+// find returns the item whose field key is value from the list at path, or an empty item.
 func find(doc document, key string, value any, path ...string) document {
 	parent, _ := dig(doc, path[:len(path)-1]...)
 	for _, item := range items(parent[path[len(path)-1]]) {

@@ -9,15 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What a container uses of which no annotation tells: next to nothing, as a program does
-// that nobody asks anything.
+// The usage of a container without usage annotations: almost nothing, like an idle program.
 var (
 	idleCPU    = resource.MustParse("1m")
 	idleMemory = resource.MustParse("1Mi")
 )
 
-// Usage is what a running container of a simulated pod uses. false: nobody can tell, as the
-// pod is cut off or its annotations make no sense.
+// Usage returns the usage of a running container of a simulated pod. It returns false if the usage is unknown because the pod
+// is cut off or its annotations are invalid.
 func Usage(pod *corev1.Pod, container string) (corev1.ResourceList, bool) {
 	if pod.Annotations[FailAnnotation] == FailLost {
 		return nil, false
@@ -36,7 +35,7 @@ func Usage(pod *corev1.Pod, container string) (corev1.ResourceList, bool) {
 	}, true
 }
 
-// amounts are what an annotation tells: by container, and under no name for each other one.
+// amounts are the values of an annotation by container. The empty name stands for all other containers.
 type amounts map[string]resource.Quantity
 
 func (a amounts) of(container string, otherwise resource.Quantity) resource.Quantity {

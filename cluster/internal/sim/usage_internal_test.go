@@ -62,7 +62,7 @@ func TestUsageThatMakesNoSense(t *testing.T) {
 	}
 }
 
-// Nobody can tell what a pod uses whose node does not answer.
+// The usage of a pod on a node that does not respond is unknown.
 func TestUsageOfAPodThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	if usage, known := Usage(podUsing(map[string]string{FailAnnotation: FailLost}), "web"); known {

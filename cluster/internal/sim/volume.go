@@ -16,18 +16,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Names by which volumes are asked for and recognized.
+// Names with which volumes are requested and recognized.
 const (
 	StorageClass = "standard"              // the default StorageClass
-	Provisioner  = "sim.operon.dev/volume" // what it names as its provisioner
-	volumeDriver = "sim.operon.dev"        // the CSI driver that volumes name: there is none
+	Provisioner  = "sim.operon.dev/volume" // the provisioner of that class
+	volumeDriver = "sim.operon.dev"        // the CSI driver of volumes, which does not exist
 
 	provisionerAnnotation   = "volume.kubernetes.io/storage-provisioner"
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
 	defaultClassAnnotation  = "storageclass.kubernetes.io/is-default-class"
 )
 
-// storageClass is the class of claims that name none.
+// storageClass returns the class of claims that name none.
 func storageClass() *storagev1.StorageClass {
 	return &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{
@@ -41,7 +41,7 @@ func storageClass() *storagev1.StorageClass {
 	}
 }
 
-// csiDriver tells the attach controller that there is nothing to attach.
+// csiDriver returns an object that informs the attach controller that volumes need not be attached.
 func csiDriver() *storagev1.CSIDriver {
 	return &storagev1.CSIDriver{
 		ObjectMeta: metav1.ObjectMeta{Name: volumeDriver},
@@ -49,11 +49,11 @@ func csiDriver() *storagev1.CSIDriver {
 	}
 }
 
-// claims makes a volume for each claim that the volume controller hands to Provisioner,
-// and lets it grow with the claim. Binding the two is that controller's part.
+// claims creates a volume for each claim that the volume controller assigns to Provisioner, and expands it with the claim. The
+// volume controller binds the two.
 type claims struct {
 	client kubernetes.Interface
-	folder string // for volumes that hold something, or empty
+	folder string // for volumes with contents, or empty
 }
 
 func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim) (time.Duration, error) {
@@ -74,7 +74,7 @@ func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim
 	return 0, nil
 }
 
-// unbound reports whether a claim is to get no volume, by its own annotation or its namespace's.
+// unbound reports whether a claim must not get a volume, according to the annotation of the claim or of its namespace.
 func (c *claims) unbound(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	if claim.Annotations[FailAnnotation] == FailUnbound {
 		return true, nil
@@ -108,8 +108,8 @@ func (c *claims) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 	return nil
 }
 
-// makeReal gives a volume a directory, which any user in a container may write to; nobody
-// else gets into the one that it lies in.
+// makeReal creates a directory for a volume. Any user in a container may write to it, but other users cannot access its parent
+// directory.
 func (c *claims) makeReal(volume *corev1.PersistentVolume) error {
 	if c.folder == "" {
 		return nil
@@ -149,7 +149,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	return volume
 }
 
-// expand makes the volume of a claim larger, and then says so in the claim's status.
+// expand expands the volume of a claim, and then records the new size in the claim's status.
 func (c *claims) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim, size resource.Quantity) error {
 	patch := fmt.Appendf(nil, `{"spec":{"capacity":{"storage":%q}}}`, size.String())
 	_, err := c.client.CoreV1().PersistentVolumes().Patch(ctx, claim.Spec.VolumeName, types.MergePatchType, patch, metav1.PatchOptions{})
@@ -164,11 +164,10 @@ func (c *claims) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim
 	return err
 }
 
-// volumes removes those that were made here and whose claims are gone, unless they are to
-// be retained.
+// volumes removes volumes that were created by claims and whose claims were deleted, unless they must be retained.
 type volumes struct {
 	client kubernetes.Interface
-	folder string // as that of claims
+	folder string // same as in claims
 }
 
 func (v *volumes) handle(ctx context.Context, volume *corev1.PersistentVolume) (time.Duration, error) {

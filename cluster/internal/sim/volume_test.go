@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
-// createClaim claims 1Gi of the class, of the default class for "".
+// createClaim creates a claim for 1Gi of the class. The empty string means the default class.
 func createClaim(t *testing.T, namespace, class string) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{
@@ -70,7 +70,7 @@ func TestClaimIsBoundThroughTheDefaultClass(t *testing.T) {
 	awaitGone(t, "volume", getVolume(claim.Spec.VolumeName))
 }
 
-// Claims wait for their volumes as long as they, or their namespace, are to fail.
+// Claims remain unbound as long as an annotation on them or their namespace requests it.
 func TestClaimIsHeld(t *testing.T) {
 	t.Parallel()
 	simulate(t)
@@ -117,8 +117,8 @@ func TestClaimGrows(t *testing.T) {
 	}
 }
 
-// A class of the user's own with our provisioner: bound when a pod comes, kept when the
-// claim goes.
+// With a user's own class and our provisioner, a claim is bound when a pod is scheduled, and the volume is retained when the
+// claim is deleted.
 func TestClassOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	client := simulate(t)

@@ -1,5 +1,5 @@
-// Package testaid has what tests of this module share. The root module has a package of the same name, which this module
-// cannot import: it does not depend on the root module.
+// Package testaid contains code that the tests of this module share. The root module has a package of the same name. This
+// module cannot import it because it does not depend on the root module.
 package testaid
 
 import (
@@ -11,7 +11,7 @@ import (
 // NoSkips is the environment variable that turns skipped tests into failures.
 const NoSkips = "OPERON_NO_SKIPS"
 
-// Lacks skips a test because of what the machine lacks. It fails the test if [NoSkips] is set.
+// Lacks skips a test because of a missing feature of the machine. It fails the test if [NoSkips] is set.
 func Lacks(t testing.TB, format string, args ...any) {
 	t.Helper()
 	why := fmt.Sprintf(format, args...)

@@ -1,16 +1,16 @@
-// Package server is the store itself: values under keys, in memory, by a text protocol in the manner of
-// memcached's, a line for each command, and an answer of a line.
+// Package server is the store server. It stores values by key, in memory, and serves a text protocol similar to memcached's,
+// with one line for each command and one line for each response.
 //
 //	set KEY VALUE   STORED, or PAUSED
 //	get KEY         VALUE text, or NONE
 //	flush           OK, or PAUSED
-//	dump            JSON of all that there is
-//	pause WHO       OK: nothing is set until WHO, and all others who paused it, resume
+//	dump            JSON of all values
+//	pause WHO       OK: no value can be set until WHO, and all others who paused it, resume
 //	resume WHO      OK, also when WHO has not paused
-//	use ROOM        OK: what follows on this connection is about a room of its own
+//	use ROOM        OK: the following commands on this connection use a separate room
 //
-// WHO is what makes pausing safe to repeat: twice is once. Rooms let one server serve several Stores, each
-// with its own values, where an operator that runs outside of a cluster has but one to talk to.
+// WHO makes it safe to repeat a pause: two pauses with the same name count as one. Rooms allow one server to serve several
+// Stores, each with its own values. An operator that runs outside of a cluster needs this, because it has only one server.
 package server
 
 import (
@@ -23,13 +23,13 @@ import (
 	"sync"
 )
 
-// Store holds the values, by room.
+// Store contains the values, by room.
 type Store struct {
 	mu    sync.Mutex
 	rooms map[string]*room
 }
 
-// room is what is kept apart.
+// room contains separate values.
 type room struct {
 	values map[string]string
 	paused map[string]bool
@@ -38,7 +38,7 @@ type room struct {
 // New returns an empty store.
 func New() *Store { return &Store{rooms: map[string]*room{}} }
 
-// Serve answers until ctx ends.
+// Serve serves connections until ctx ends.
 func (s *Store) Serve(ctx context.Context, listener net.Listener) error {
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 	for {
@@ -53,7 +53,7 @@ func (s *Store) Serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// maxLine is how long a command may be: that of a value, and its key.
+// maxLine is the maximum length of a command, including a key and a value.
 const maxLine = 1 << 20
 
 func (s *Store) serve(ctx context.Context, conn net.Conn) {

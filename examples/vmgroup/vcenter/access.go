@@ -1,6 +1,5 @@
-// Package vcenter reaches the virtual machines of a vCenter: what package external calls a provider.
-// It knows nothing of Kubernetes. Sessions are shared by all groups that use the same credentials, and
-// renewed when the vCenter has forgotten them.
+// Package vcenter manages the virtual machines of a vCenter: it is a provider for package external. It does not depend on
+// Kubernetes. All groups with the same credentials share a session, which is renewed when the vCenter has dropped it.
 package vcenter
 
 import (
@@ -22,18 +21,18 @@ import (
 	"github.com/operon-framework/operon/external"
 )
 
-// Keys of the Secret that says how a vCenter is reached.
+// Keys of the Secret with the access to a vCenter.
 const (
-	// HostKey is a host, or a URL. User and password must not be part of it.
+	// HostKey is a host name or a URL. It must not contain a user or a password.
 	HostKey = "VC_HOST"
 	// UserKey and PasswordKey are the credentials.
 	UserKey     = "VC_USER"
 	PasswordKey = "VC_PASS"
-	// CAKey is the certificate, in PEM, that the vCenter's is signed by. Without it, the system's are used.
+	// CAKey is the certificate, in PEM, of the authority that signed the vCenter's. Without it, the system's authorities are used.
 	CAKey = "VC_CA"
 )
 
-// Access is how a vCenter is reached. It is never printed: it holds a password.
+// Access contains the address and credentials of a vCenter. It must never be printed, because it contains a password.
 type Access struct {
 	url      url.URL
 	user     string
@@ -41,7 +40,7 @@ type Access struct {
 	ca       string
 }
 
-// AccessFrom reads the data of a Secret. An error names the key.
+// AccessFrom reads the data of a Secret. Errors name the key.
 func AccessFrom(data map[string][]byte) (Access, error) {
 	for _, key := range []string{HostKey, UserKey, PasswordKey} {
 		if len(data[key]) == 0 {
@@ -60,16 +59,16 @@ func AccessFrom(data map[string][]byte) (Access, error) {
 	return Access{url: *parsed, user: string(data[UserKey]), password: string(data[PasswordKey]), ca: string(data[CAKey])}, nil
 }
 
-// Host names the vCenter, for messages.
+// Host returns the host of the vCenter, for messages.
 func (a Access) Host() string { return a.url.Host }
 
-// String keeps the password out of whatever prints an Access.
+// String returns the host, so the password is not printed with an Access.
 func (a Access) String() string { return a.Host() }
 
 // GoString is String.
 func (a Access) GoString() string { return a.Host() }
 
-// sessions are those that are open. There are as many as there are credentials.
+// sessions are the open sessions. There is one for each set of credentials.
 var sessions = struct {
 	sync.Mutex
 	open map[Access]*vim25.Client
@@ -109,7 +108,7 @@ func (a Access) login(ctx context.Context) (*vim25.Client, error) {
 	return c, err
 }
 
-// forget drops a session, unless another one took its place already.
+// forget drops a session, unless it was already replaced.
 func (a Access) forget(c *vim25.Client) {
 	sessions.Lock()
 	defer sessions.Unlock()
@@ -118,13 +117,13 @@ func (a Access) forget(c *vim25.Client) {
 	}
 }
 
-// with calls do with a client, and tells what its error means.
+// with calls do with a client, and classifies its error.
 func (a Access) with(ctx context.Context, do func(*vim25.Client) error) error {
 	err := a.inSession(ctx, do)
 	answered := soap.IsSoapFault(err) || errors.As(err, new(task.Error))
 	switch {
 	case !answered:
-		return err // it did not answer, or whoever made the error has said what it means
+		return err // the vCenter did not respond, or the error is already classified
 	case fault.Is(err, &types.NoPermission{}):
 		return external.AsDenied(err)
 	case isGone(err):
@@ -133,7 +132,7 @@ func (a Access) with(ctx context.Context, do func(*vim25.Client) error) error {
 	return external.AsRefused(err)
 }
 
-// inSession calls do, and once more where the vCenter has forgotten the session.
+// inSession calls do, and again if the vCenter has dropped the session.
 func (a Access) inSession(ctx context.Context, do func(*vim25.Client) error) error {
 	c, err := a.client(ctx)
 	if err != nil {

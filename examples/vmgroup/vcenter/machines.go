@@ -15,28 +15,28 @@ import (
 	"github.com/operon-framework/operon/external"
 )
 
-// Machine is what is wanted.
+// Machine is the desired state of a machine.
 type Machine struct {
 	CPU int32
-	// Memory is in GiB.
+	// Memory is the memory in GiB.
 	Memory int32
-	// Template is an inventory path.
+	// Template is the inventory path of the template.
 	Template string
 }
 
-// Seen is what is seen of a machine.
+// Seen is the observed state of a machine.
 type Seen struct {
 	Name    string
 	Address string
 }
 
-// Machines are those of one group: an external.Provider.
+// Machines are the machines of one group. It implements external.Provider.
 //
-// A machine's name is made of its key, and a directory holds a name once: whoever makes it a second time is
-// told so by the vCenter, and gets the first.
+// The name of a machine contains its key, and names are unique in a directory of the vCenter: a second creation returns the
+// existing machine, because the vCenter reports the duplicate name.
 type Machines struct {
 	Access Access
-	// Group is what names begin with.
+	// Group is the prefix of the names.
 	Group string
 }
 
@@ -46,21 +46,21 @@ var (
 	_ external.Once                    = Machines{}
 )
 
-// CreatesOnce reports that a machine's name can be taken only once.
+// CreatesOnce declares that a machine's name can be used only once.
 func (Machines) CreatesOnce() {}
 
-// maxName is how much of a group's name a machine's name has: a vCenter takes 80 bytes.
+// maxName is the maximum length of the group's name in a machine's name: a vCenter accepts 80 bytes.
 const maxName = 48
 
-// name of the machine with a key.
+// name returns the name of the machine with a key.
 func (m Machines) name(key string) string {
 	return fmt.Sprintf("%s-%s", m.Group[:min(len(m.Group), maxName)], key)
 }
 
-// madeFrom is the extra configuration that says what a machine was cloned from.
+// madeFrom is the extra configuration that records the template of a machine.
 const madeFrom = "vmgroup.template"
 
-// Find looks for the machine with a key.
+// Find returns the ID of the machine with a key.
 func (m Machines) Find(ctx context.Context, key string) (id string, err error) {
 	err = m.Access.with(ctx, func(c *vim25.Client) error {
 		all, err := machinesNamed(ctx, c, m.name(key))
@@ -72,18 +72,18 @@ func (m Machines) Find(ctx context.Context, key string) (id string, err error) {
 	return id, err
 }
 
-// machinesNamed asks for the machines with a name, wherever they are.
+// machinesNamed returns the machines with a name, regardless of their location.
 func machinesNamed(ctx context.Context, c *vim25.Client, name string) ([]types.ManagedObjectReference, error) {
 	kinds := []string{"VirtualMachine"}
 	all, err := view.NewManager(c).CreateContainerView(ctx, c.ServiceContent.RootFolder, kinds, true)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = all.Destroy(context.WithoutCancel(ctx)) }() // it ends with the session too
+	defer func() { _ = all.Destroy(context.WithoutCancel(ctx)) }() // it also ends with the session
 	return all.Find(ctx, kinds, property.Match{"name": name})
 }
 
-// Observe looks at a machine.
+// Observe returns the observed state of a machine.
 func (m Machines) Observe(ctx context.Context, id string, want Machine) (seen external.Observation[Seen], err error) {
 	err = m.Access.with(ctx, func(c *vim25.Client) error {
 		var vm mo.VirtualMachine
@@ -125,7 +125,7 @@ func observation(vm mo.VirtualMachine, want Machine) (external.Observation[Seen]
 	return seen, nil
 }
 
-// templateOf is what a machine was cloned from; "" for one whose maker ended before it could say.
+// templateOf returns the template from which a machine was cloned, or "" if its creator ended before it could record it.
 func templateOf(vm mo.VirtualMachine) any {
 	for _, option := range vm.Config.ExtraConfig {
 		if o := option.GetOptionValue(); o.Key == madeFrom {
@@ -135,7 +135,7 @@ func templateOf(vm mo.VirtualMachine) any {
 	return ""
 }
 
-// configuration of a machine as it is wanted.
+// configuration returns the desired configuration of a machine.
 func configuration(want Machine) types.VirtualMachineConfigSpec {
 	return types.VirtualMachineConfigSpec{
 		NumCPUs: want.CPU, MemoryMB: int64(want.Memory) << 10,
@@ -187,11 +187,11 @@ func (m Machines) clone(ctx context.Context, c *vim25.Client, name string, want 
 	if !ok {
 		return "", external.AsGarbage(fmt.Errorf("the clone ended with %T, and no reference to a machine", info.Result))
 	}
-	// The simulator heeds neither configuration nor power of a clone; for a vCenter there is nothing to do.
+	// The simulator ignores the configuration and the power state of a clone request. With a real vCenter, there is nothing to do.
 	return made.Value, settle(ctx, object.NewVirtualMachine(c, made), want)
 }
 
-// Update changes processors and memory, and switches on.
+// Update changes processors and memory, and powers the machine on.
 func (m Machines) Update(ctx context.Context, id string, want Machine) error {
 	return m.Access.with(ctx, func(c *vim25.Client) error {
 		return settle(ctx, object.NewVirtualMachine(c, ref(id)), want)
@@ -215,7 +215,7 @@ func on(ctx context.Context, vm *object.VirtualMachine) error {
 	return ended(ctx, task, err)
 }
 
-// Delete switches a machine off and destroys it.
+// Delete powers a machine off and destroys it.
 func (m Machines) Delete(ctx context.Context, id string) error {
 	err := m.Access.with(ctx, func(c *vim25.Client) error {
 		vm := object.NewVirtualMachine(c, ref(id))
@@ -238,7 +238,7 @@ func (m Machines) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// ended waits for a task. Wait, and not WaitEx: the latter may be called once at a time in a session.
+// ended waits for a task. It uses Wait and not WaitEx, because WaitEx cannot be called concurrently in a session.
 func ended(ctx context.Context, task *object.Task, err error) error {
 	if err != nil {
 		return err

@@ -27,12 +27,12 @@ func access(t *testing.T, data map[string][]byte) vcenter.Access {
 	return a
 }
 
-// key is one as package external makes it.
+// key returns a key in the form in which package external creates it.
 func key(name string) string {
 	return external.KeyOf("uid", external.Ref{Kind: "machine", Name: name})
 }
 
-// The life of a machine: made once however often that is asked for, found by its key, changed, gone.
+// A machine is created once even if its creation is repeated, found by its key, changed, and deleted.
 func TestMachine(t *testing.T) {
 	t.Parallel()
 	v := simulated.Start(t)
@@ -79,7 +79,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// What goes wrong is told apart, and no message holds the password.
+// Errors are classified, and no message contains the password.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	v := simulated.Start(t)
@@ -143,7 +143,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// A session that the vCenter has forgotten is renewed.
+// A session that the vCenter has dropped is renewed.
 func TestForgottenSession(t *testing.T) {
 	t.Parallel()
 	v := simulated.Start(t)

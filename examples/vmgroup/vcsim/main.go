@@ -1,11 +1,11 @@
-// Command vcsim runs a vCenter in memory, for trying the operator by hand, and writes the Secret by
-// which an operator reaches it into a file. It listens on this machine alone, unless it is told otherwise.
+// Command vcsim runs an in-memory vCenter, for trying the operator manually, and writes the Secret with which an operator
+// accesses it to a file. It listens only on this machine, unless a flag sets another address.
 //
 //	vcsim                                             # until it is interrupted
 //	vcsim operon prove . --setup vc-creds.yaml        # as long as a command runs
 //
-// The vCenter is this process, so it outlives the operators that the command starts and kills. It ends as the
-// command does, with the same exit code, and takes the file with it.
+// The vCenter is part of this process, so it outlives the operators that the command starts and kills. vcsim ends with the
+// command, with the same exit code, and removes the file.
 package main
 
 import (
@@ -31,12 +31,12 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "`HOST:PORT`")
 	secret := flag.String("secret", "vc-creds.yaml", "`FILE` that the Secret vc-creds is written to")
 	flag.Parse()
-	log.SetOutput(io.Discard) // the simulator tells of each connection that an operator left when it was killed
+	log.SetOutput(io.Discard) // the simulator logs each connection that a killed operator has left
 	err := run(*listen, *secret, flag.Args())
 	var ended *exec.ExitError
 	switch {
 	case errors.As(err, &ended):
-		os.Exit(max(ended.ExitCode(), 1)) // it has said why itself; -1: by a signal
+		os.Exit(max(ended.ExitCode(), 1)) // the command has printed its error; -1: killed by a signal
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "vcsim:", err)
 		os.Exit(1)
@@ -63,7 +63,8 @@ func run(listen, file string, command []string) (err error) {
 	return nil
 }
 
-// writeSecret writes a Secret for this user alone. A file that is there is somebody's.
+// writeSecret writes a Secret to a file that only this user can read. An existing file is not replaced, because it may belong
+// to another process.
 func writeSecret(file string, data map[string][]byte) error {
 	text, err := yaml.Marshal(&corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -83,8 +84,8 @@ func writeSecret(file string, data map[string][]byte) error {
 	return errors.Join(err, out.Close())
 }
 
-// beside runs a command to its end. A terminal interrupts it together with this process, so what is passed on is
-// the wish of whoever ends this process alone.
+// beside runs a command until it ends. A terminal interrupts the command together with this process, so only a termination
+// signal, which is sent to this process alone, is forwarded.
 func beside(command []string) error {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)

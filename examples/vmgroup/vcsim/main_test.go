@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A command runs beside the vCenter, finds the Secret, which is for this user alone, and says how it all ends; the
-// file goes with the vCenter.
+// A command runs while the vCenter runs, can read the Secret, which only this user can read, and determines the exit code. The
+// file is removed with the vCenter.
 func TestBesideACommand(t *testing.T) {
 	t.Parallel()
 	file, copied := filepath.Join(t.TempDir(), "creds.yaml"), filepath.Join(t.TempDir(), "copy.yaml")
@@ -27,7 +27,7 @@ func TestBesideACommand(t *testing.T) {
 	}
 }
 
-// Somebody else's file is left as it is, and the error says what to do.
+// An existing file is not changed, and the error states the remedy.
 func TestSecretOfAnother(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "creds.yaml")

@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/finding"
 )
 
-// List is the accepted findings of a file.
+// List contains the accepted findings of a file.
 type List struct {
 	file    string
 	entries []*entry
@@ -23,7 +23,7 @@ type List struct {
 // entry is one accepted finding.
 type entry struct {
 	Property finding.Property
-	Kind     string // of the object; empty: any
+	Kind     string // the kind of the object; empty means any kind
 	Message  string
 	Reason   string
 	line     int
@@ -47,7 +47,7 @@ func Read(file string) (*List, error) {
 	return Parse(file, content)
 }
 
-// Parse is Read for the content of a file. The name is for errors.
+// Parse is Read for the content of a file. The file name is used in errors.
 func Parse(file string, content []byte) (*List, error) {
 	var document struct {
 		Accepted []yaml.Node `yaml:"accepted"`
@@ -119,7 +119,7 @@ func (e *entry) accepts(f *finding.Finding) bool {
 	return e.Property == f.Property && e.Message == f.Message && (e.Kind == "" || f.Of != nil && f.Of.Kind == e.Kind)
 }
 
-// Unseen returns a sentence for each accepted finding that Mark did not see.
+// Unseen returns a sentence for each accepted finding that did not occur in any call of Mark.
 func (l *List) Unseen() []string {
 	if l == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package clusterwatch watches everything in a cluster once, for all concurrent runs of `operon prove`: the current objects of a
-// namespace, their histories, and when something changed last.
+// Package clusterwatch watches all objects of a cluster once, for all concurrent runs of `operon prove`. It stores the current objects of
+// each namespace, their histories, and the time of the last change.
 //
 //	w, err := witness.Start(ctx, config)
 //	scene := w.Scene("world-1")

@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// kind watches the objects of one kind. It is the store of a reflector, which lists again after any failure of a watch.
+// kind watches the objects of one kind. It is the store of a reflector, which repeats the list after each failure of a watch.
 type kind struct {
 	witness  *Witness
 	resource schema.GroupVersionResource
@@ -61,7 +61,7 @@ func (k *kind) Delete(object any) error { return k.take(object, string(watch.Del
 // Resync does nothing.
 func (k *kind) Resync() error { return nil }
 
-// Replace records all existing objects: initially, and after a watch that was behind.
+// Replace records all existing objects: at the start, and after a watch that was behind.
 func (k *kind) Replace(objects []any, _ string) error {
 	k.witness.mu.Lock()
 	defer k.witness.mu.Unlock()
@@ -85,10 +85,10 @@ func (k *kind) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// address is where an object of a kind is.
+// address is the namespace and the name of an object of a kind.
 type address struct{ namespace, name string }
 
-// known are the objects of the kind.
+// known returns the recorded objects of the kind.
 func (k *kind) known() map[address]*unstructured.Unstructured {
 	all := map[address]*unstructured.Unstructured{}
 	for namespace, scene := range k.witness.scenes {
@@ -101,7 +101,7 @@ func (k *kind) known() map[address]*unstructured.Unstructured {
 	return all
 }
 
-// compare records an object from a list. Objects of the initial list are not changes.
+// compare records an object from a list. It does not record the objects of the initial list as changes.
 func (k *kind) compare(object *unstructured.Unstructured, first bool) {
 	scene := k.witness.scene(object.GetNamespace())
 	of := key{k.resource.GroupResource(), object.GetName()}

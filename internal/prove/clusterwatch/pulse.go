@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// pulse measures how slow the cluster is: the time from a write until a watch shows it.
+// pulse measures how slow the cluster is: the time between a write and its watch event.
 type pulse struct {
 	slow atomic.Int64 // the slowest of the last beats, in nanoseconds
 	last [beats]time.Duration
@@ -34,14 +34,14 @@ const beatNamespace = "default"
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// Slowness is how much slower the cluster currently is than on an otherwise idle machine: at least 1, at most 8. Callers
-// that wait for silence multiply their waiting time by it.
+// Slowness returns how much slower the cluster currently is than a cluster on an otherwise idle machine: at least 1, at most 8. Callers
+// that wait for an idle cluster multiply their waiting time by it.
 func (w *Witness) Slowness() float64 {
 	slow := float64(w.pulse.slow.Load()) / float64(timing.usual)
 	return min(max(slow, 1), slowest)
 }
 
-// beat measures the pulse until ctx ends, and then removes its object.
+// beat measures the pulse until ctx ends. Then it deletes its object.
 func (w *Witness) beat(ctx context.Context, name string) {
 	objects := w.client.Resource(configMaps).Namespace(beatNamespace)
 	made := &unstructured.Unstructured{}
@@ -49,12 +49,12 @@ func (w *Witness) beat(ctx context.Context, name string) {
 	made.SetKind("ConfigMap")
 	made.SetName(name)
 	if _, err := objects.Create(ctx, made, metav1.CreateOptions{}); err != nil {
-		return // without a pulse, the cluster is assumed to be as fast as usual
+		return // without a pulse, the cluster is assumed to have its usual speed
 	}
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = objects.Delete(ending, name, metav1.DeleteOptions{}) // left behind, it is an empty ConfigMap
+		_ = objects.Delete(ending, name, metav1.DeleteOptions{}) // if the deletion fails, an almost empty ConfigMap remains
 	}()
 	tick := time.NewTicker(timing.between)
 	defer tick.Stop()
@@ -65,7 +65,7 @@ func (w *Witness) beat(ctx context.Context, name string) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		patch, _ := json.Marshal(map[string]any{"data": map[string]string{"n": strconv.Itoa(n)}}) // of strings: it cannot fail
+		patch, _ := json.Marshal(map[string]any{"data": map[string]string{"n": strconv.Itoa(n)}}) // cannot fail: the map contains only strings
 		written, err := objects.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err == nil && w.shown(ctx, name, written.GetResourceVersion()) {
 			w.pulse.add(time.Since(began))
@@ -73,7 +73,7 @@ func (w *Witness) beat(ctx context.Context, name string) {
 	}
 }
 
-// shown waits until a watch has shown a version of the pulse's object.
+// shown waits until a watch has shown a version of the pulse's object. It returns false if ctx ends before that.
 func (w *Witness) shown(ctx context.Context, name, version string) bool {
 	scene := w.Scene(beatNamespace)
 	for {

@@ -17,7 +17,7 @@ import (
 type Scene struct {
 	witness *Witness
 	objects map[key]*unstructured.Unstructured
-	newest  map[key]uint64 // versions, including those of deleted objects
+	newest  map[key]uint64 // resource versions, including those of deleted objects
 	changes []runlog.Change
 	last    time.Time
 	changed chan struct{}
@@ -32,7 +32,7 @@ type key struct {
 // events is the resource of Kubernetes events.
 var events = schema.GroupResource{Resource: "events"}
 
-// beside are kinds that change although nothing happens, or only because something else did.
+// beside contains the kinds that change when nothing else happens, or only because another object changed.
 var beside = map[schema.GroupResource]bool{
 	events: true,
 	{Group: "coordination.k8s.io", Resource: "leases"}:      true,
@@ -68,14 +68,14 @@ func InOrder(changes []runlog.Change) []runlog.Change {
 	return changes
 }
 
-// Count is the number of changes so far.
+// Count returns the number of changes so far.
 func (s *Scene) Count() int {
 	s.witness.mu.Lock()
 	defer s.witness.mu.Unlock()
 	return len(s.changes)
 }
 
-// LastChange is the time of the last change, or the zero time if there was none.
+// LastChange returns the time of the last change, or the zero time if nothing has changed.
 func (s *Scene) LastChange() time.Time {
 	s.witness.mu.Lock()
 	defer s.witness.mu.Unlock()
@@ -159,7 +159,7 @@ func (k *kind) change(object *unstructured.Unstructured, what string) runlog.Cha
 	}
 }
 
-// lastManager is the field manager that wrote last according to managedFields, whose times have a resolution of one second.
+// lastManager returns the field manager with the latest write according to managedFields, whose times have a resolution of one second.
 func lastManager(object *unstructured.Unstructured) string {
 	var newest *metav1.ManagedFieldsEntry
 	for _, entry := range object.GetManagedFields() {

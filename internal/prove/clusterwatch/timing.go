@@ -4,7 +4,7 @@ import "time"
 
 // timing holds the durations of this package.
 var timing = struct{ between, usual time.Duration }{
-	// between is the time between two beats.
+	// between is the interval between two beats.
 	between: 250 * time.Millisecond,
 
 	// usual is the duration of a beat on an otherwise idle machine, with some margin.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Witness watches a cluster. It may be used by several goroutines.
+// Witness watches a cluster. It is safe for concurrent use.
 type Witness struct {
 	client    dynamic.Interface
 	discovery discovery.DiscoveryInterface
@@ -30,7 +30,7 @@ type Witness struct {
 	scenes map[string]*Scene
 }
 
-// Start begins to watch all kinds of a cluster, and returns when the existing objects have been read. The
+// Start starts to watch all kinds of a cluster. It returns when the existing objects have been read. The
 // watches continue until Close is called.
 func Start(ctx context.Context, config *rest.Config) (*Witness, error) {
 	config = rest.CopyConfig(config)
@@ -62,8 +62,8 @@ func (w *Witness) Close() {
 	w.watches.Wait()
 }
 
-// Refresh watches kinds that are new in the cluster, for example after a CustomResourceDefinition was created,
-// and returns when their objects have been read.
+// Refresh starts to watch kinds that are new in the cluster, for example after a CustomResourceDefinition was created.
+// It returns when their objects have been read.
 func (w *Witness) Refresh(ctx context.Context) error {
 	served, err := w.served()
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *Witness) Refresh(ctx context.Context) error {
 }
 
 // await returns when the objects of a kind have been read, or when the kind no longer exists: another client may have
-// removed it since it was found.
+// removed it after it was discovered.
 func (w *Witness) await(ctx context.Context, k *kind) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -105,7 +105,7 @@ func (w *Witness) await(ctx context.Context, k *kind) error {
 		}
 		served, err := w.served()
 		if err != nil {
-			continue // it says nothing of the kind, and is asked for again
+			continue // the error does not show whether the kind still exists: retry
 		}
 		if _, there := served[k.resource]; !there {
 			w.drop(k)
@@ -114,7 +114,7 @@ func (w *Witness) await(ctx context.Context, k *kind) error {
 	}
 }
 
-// drop stops watching a kind until it is found again.
+// drop stops watching a kind until it is discovered again.
 func (w *Witness) drop(k *kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +129,7 @@ func (w *Witness) served() (map[schema.GroupVersionResource]schema.GroupVersionK
 	lists, err := w.discovery.ServerPreferredResources()
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partly) {
-		return nil, err // an unavailable aggregated API does not prevent the watches of the others
+		return nil, err // an unavailable aggregated API does not prevent watches of the other APIs
 	}
 	all := map[schema.GroupVersionResource]schema.GroupVersionKind{}
 	for _, list := range lists {
@@ -147,7 +147,7 @@ func (w *Witness) served() (map[schema.GroupVersionResource]schema.GroupVersionK
 	return all, nil
 }
 
-// seenTwice are kinds whose objects are also served as another kind.
+// seenTwice contains the kinds whose objects are also served as another kind.
 var seenTwice = map[schema.GroupResource]bool{
 	{Group: "events.k8s.io", Resource: "events"}: true,
 	{Resource: "endpoints"}:                      true,
@@ -161,8 +161,8 @@ func watchable(verbs []string) bool {
 	return list && watch
 }
 
-// Scene returns the scene of a namespace, or of the cluster-scoped objects if the name is empty. The namespace need not
-// exist yet.
+// Scene returns the scene of a namespace, or of the cluster-scoped objects if the name is empty. The namespace does not have
+// to exist yet.
 func (w *Witness) Scene(namespace string) *Scene {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,14 +179,14 @@ func (w *Witness) scene(namespace string) *Scene {
 	return s
 }
 
-// Forget drops the recorded data of a namespace. Later changes are recorded again.
+// Forget deletes the recorded data of a namespace. Later changes are recorded again.
 func (w *Witness) Forget(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.scenes, namespace)
 }
 
-// Object returns the current state of an object, or nil if it does not exist. It must not be changed.
+// Object returns the current state of an object, or nil if it does not exist. Callers must not change it.
 func (w *Witness) Object(resource schema.GroupResource, namespace, name string) *unstructured.Unstructured {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,7 +197,7 @@ func (w *Witness) Object(resource schema.GroupResource, namespace, name string) 
 	return s.objects[key{resource, name}]
 }
 
-// Watches reports whether a kind is watched, so that an unknown object of it does not exist.
+// Watches reports whether a kind is watched. An object of a watched kind that is not known does not exist.
 func (w *Witness) Watches(resource schema.GroupResource) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -35,7 +35,7 @@ func start(t *testing.T) (*localtest.Env, *clusterwatch.Witness) {
 	return env, w
 }
 
-// history returns the changes of the objects with a name.
+// history returns the changes of all objects with a name.
 func history(changes []runlog.Change, name string) []string {
 	var all []string
 	for _, c := range changes {
@@ -46,7 +46,7 @@ func history(changes []runlog.Change, name string) []string {
 	return all
 }
 
-// Each state of an object is seen, in order, and a deleted object is no longer listed.
+// Each state of an object is recorded, in order, and a deleted object is no longer listed.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	env, w := start(t)
@@ -91,7 +91,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// A kind that is added later is watched after a refresh.
+// A kind that is added after the start is watched after a refresh.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	env, w := start(t)
@@ -107,7 +107,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// Events are stored, but are not changes.
+// Events are stored, but are not recorded as changes.
 // Refresh does not wait for a kind that is removed before its objects could be read.
 func TestAKindThatGoesIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestAKindThatGoesIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// roundTripper is a function as an http.RoundTripper.
+// roundTripper implements http.RoundTripper with a function.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

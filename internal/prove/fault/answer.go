@@ -17,8 +17,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Answer returns the response that the API server would send if it met the fault itself: the
-// HTTP status, the headers and the body, in protobuf if the client accepts nothing else.
+// Answer returns the response that the API server would send in the situation that the fault simulates: the
+// HTTP status, the headers and the body, in protobuf if the client accepts only protobuf. It fails for faults that are not responses.
 func (f Fault) Answer(r requestlog.Request, accept string) (int, http.Header, []byte, error) {
 	failure := f.status(r)
 	if failure == nil {
@@ -31,7 +31,7 @@ func (f Fault) Answer(r requestlog.Request, accept string) (int, http.Header, []
 	return code, header, body, err
 }
 
-// Encode returns an error of the API server as it is sent to a client that accepts a content type.
+// Encode returns an error of the API server in the encoding that a client accepts.
 func Encode(failure apierrors.APIStatus, accept string) (int, http.Header, []byte, error) {
 	status := failure.Status()
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}

@@ -9,16 +9,16 @@ import (
 
 // rule describes which settings are valid for a kind.
 type rule struct {
-	// moments are the moments at which the kind can strike. The first is the default.
+	// moments are the moments at which the kind can be injected. The first is the default.
 	moments []Moment
-	// lasts is the default duration; timed marks a kind with a duration that does not have a default.
+	// lasts is the default duration. timed marks a kind that requires a duration and does not have a default.
 	lasts time.Duration
 	timed bool
-	// views marks a kind that affects the operator's view; events marks a kind that an event can trigger.
+	// views marks a kind that affects the operator's view. events marks a kind that a watch event can trigger.
 	views, events bool
 }
 
-// early and all are moments that several kinds share.
+// early and all are sets of moments that several kinds share.
 var early, all = []Moment{Before, Effect}, []Moment{Before, Effect, Answer}
 
 var rules = map[Kind]rule{
@@ -38,7 +38,7 @@ var rules = map[Kind]rule{
 	LoseLease: {moments: early, lasts: DefaultLease, events: true},
 }
 
-// checked returns the fault with its defaults, or an error that names the mistake.
+// checked returns the fault with its defaults, or an error that describes what is invalid.
 func (f Fault) checked() (Fault, error) {
 	rule, known := rules[f.Kind]
 	if !known {
@@ -57,7 +57,7 @@ func (f Fault) checked() (Fault, error) {
 	return f, nil
 }
 
-// misfit reports the settings of a fault that are not valid for its kind.
+// misfit returns an error if a setting of the fault is not valid for its kind.
 func (f Fault) misfit(rule rule) error {
 	ends := rule.views && f.Kind != Relist
 	switch {
@@ -91,7 +91,7 @@ func (f Fault) misfit(rule rule) error {
 	return nil
 }
 
-// pasts is how many pasts are chosen.
+// pasts returns how many of Back, Step and To are set.
 func (f Fault) pasts() int {
 	n := 0
 	for _, chosen := range []bool{f.Back > 0, f.Step != "", f.To != (Match{})} {
@@ -102,7 +102,7 @@ func (f Fault) pasts() int {
 	return n
 }
 
-// misfit reports what is wrong with a choice.
+// misfit returns an error if the match is not valid.
 func (m Match) misfit() error {
 	switch {
 	case m.Type != "" && m.Verb != Event:

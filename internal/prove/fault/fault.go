@@ -7,50 +7,51 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Kind is what happens to a request, or with it.
+// Kind is the effect of a fault.
 type Kind string
 
-// Kinds of faults. The first seven replace the server's own answer.
+// Kinds of faults. The first seven replace the response of the API server.
 const (
-	// Conflict is 409: another client has changed the object.
+	// Conflict responds with 409: another client has changed the object.
 	Conflict Kind = "conflict"
-	// AlreadyExists is 409: an object with the name exists.
+	// AlreadyExists responds with 409: an object with the name exists.
 	AlreadyExists Kind = "already-exists"
-	// NotFound is 404: the object does not exist.
+	// NotFound responds with 404: the object does not exist.
 	NotFound Kind = "not-found"
-	// Throttle is 429, with Retry-After.
+	// Throttle responds with 429 and a Retry-After header.
 	Throttle Kind = "throttle"
 	// ServerError is 500.
 	ServerError Kind = "server-error"
-	// Unavailable is 503, without Retry-After.
+	// Unavailable responds with 503, without a Retry-After header.
 	Unavailable Kind = "unavailable"
-	// TimeOut is 504: it is unknown whether the server executed the request.
+	// TimeOut responds with 504: it is unknown whether the server executed the request.
 	TimeOut Kind = "time-out"
 
-	// Cut ends the request without an answer: the connection of HTTP/1.1, the stream of HTTP/2.
-	// After the answer it cuts the connection in both cases, including other requests on it.
+	// Cut ends the request without a response: it closes the connection of HTTP/1.1, or the stream of HTTP/2.
+	// After the response it closes the connection in both cases, including other requests on it.
 	Cut Kind = "cut"
-	// Delay holds the request, the answer, or an event, for a time.
+	// Delay delays the request, the response, or a watch event.
 	Delay Kind = "delay"
-	// CutWatch cuts a watch after a number of events.
+	// CutWatch ends a watch after a number of events.
 	CutWatch Kind = "cut-watch"
-	// Kill calls the function that ends the operator. Before the answer, the request is cut, too.
+	// Kill calls the function that stops the operator. Before the response, it also cuts the request.
 	Kill Kind = "kill"
 
 	// Hold freezes the operator's view: watches, and lists that may be stale, show nothing newer than the moment. When the
-	// operator is quiet, everything is shown, in order. At a write, the result of the write is not shown either, at any moment.
+	// operator is quiet, everything is shown, in order. If the fault is triggered by a write, the result of the write is not shown either,
+	// at any moment.
 	Hold Kind = "hold"
 	// Skip is a Hold that discards the held events at its end: the watches end with 410, and the
-	// operator never sees the states in between.
+	// operator never receives the intermediate states.
 	Skip Kind = "skip"
-	// Relist ends watches with 410.
+	// Relist ends watches with 410, so that clients have to list again.
 	Relist Kind = "relist"
-	// Past kills the operator as Kill does, and shows the next instance the state at an
-	// earlier moment, until it is quiet.
+	// Past stops the operator as Kill does, and shows the next instance an
+	// earlier state, until it is quiet.
 	Past Kind = "past"
-	// Outage cuts all connections and accepts none for a time, like a server that restarts.
+	// Outage closes all connections and accepts no new ones for a time, like a server that restarts.
 	Outage Kind = "outage"
-	// Expire replaces the operator's token with a new one in its file, and refuses the old one with
+	// Expire replaces the operator's token with a new one in its file, and rejects the old one with
 	// 401 for a time.
 	Expire Kind = "expire"
 	// Overlap calls the function that starts a second instance beside the first.
@@ -59,17 +60,17 @@ const (
 	LoseLease Kind = "lose-lease"
 )
 
-// Moment is when a fault strikes.
+// Moment is when a fault is injected.
 type Moment string
 
 // Moments.
 const (
-	// Before the request reaches the server: it takes no effect. Before the event is shown. This is
-	// the default.
+	// Before is the default: before the request reaches the server, so that it does not take effect, or before the
+	// watch event is shown.
 	Before Moment = "before"
-	// Effect: after the server executed the request, before the operator receives the answer.
+	// Effect is after the server executed the request, and before the operator receives the response.
 	Effect Moment = "effect"
-	// Answer: after the operator received the answer.
+	// Answer is after the operator received the response.
 	Answer Moment = "answer"
 )
 
@@ -79,16 +80,15 @@ const (
 	DefaultRetryAfter = 1
 	// DefaultQuiet is how long an operator has to be quiet before its view is no longer frozen.
 	DefaultQuiet = 200 * time.Millisecond
-	// DefaultAwake is the same for an instance that restarts: its caches have to fill before it does anything.
+	// DefaultQuiet is how long an operator has to be quiet before its view is no longer frozen.
 	DefaultAwake = time.Second
-	// DefaultHold is the longest time that a view is frozen.
+	// DefaultAwake is DefaultQuiet for an instance that restarts: its caches have to fill before it acts.
 	DefaultHold = 2 * time.Second
 	// DefaultPast is the same for an instance that restarts.
 	DefaultPast = 4 * time.Second
-	// DefaultOutage is how long a server is unavailable.
+	// DefaultPast is DefaultHold for an instance that restarts.
 	DefaultOutage = time.Second
-	// DefaultExpire is how long an old token is refused. An operator whose tokens come from the
-	// kubelet has a minute to read the new one, so the old one is not refused permanently.
+	// DefaultOutage is how long the API server is unavailable.
 	DefaultExpire = time.Second
 	// DefaultLease is how long another holder has the lease: the default duration of a lease.
 	DefaultLease = 15 * time.Second
@@ -98,28 +98,26 @@ const (
 type Fault struct {
 	// Kind is the effect.
 	Kind Kind `json:"kind"`
-	// Moment is when the fault strikes; empty: [Before]. It is empty for CutWatch.
+	// Kind is the effect of the fault.
 	Moment Moment `json:"moment,omitempty"`
-	// On chooses the requests, or the events.
+	// Moment is when the fault is injected. Empty means [Before]. It is empty for CutWatch.
 	On Match `json:"on"`
-	// RetryAfter is how long a Throttle tells the client to wait, in seconds. 0: [DefaultRetryAfter].
+	// On selects the requests or the watch events.
 	RetryAfter int `json:"retryAfter,omitempty"`
-	// For is the duration of a Delay, an Outage, an Expire and a LoseLease, and the longest duration of a Hold, a Skip and a
-	// Past. 0: the default of the kind.
+	// RetryAfter is the Retry-After header of a Throttle, in seconds. 0 means [DefaultRetryAfter].
 	For metav1.Duration `json:"for,omitzero"`
 	// Quiet is how long the operator has to be quiet before a Hold, a Skip or a Past ends.
 	// 0: [DefaultQuiet], and [DefaultAwake] for a Past.
 	Quiet metav1.Duration `json:"quiet,omitzero"`
 	// View is the resource that Hold, Skip, Relist and Past affect, in the plural. Empty: all.
 	View string `json:"view,omitempty"`
-	// Back is how many effective writes of the operator Past goes back: 1 if none of Back, Step and
-	// To is set.
+	// View is the resource that Hold, Skip, Relist and Past affect, in the plural. Empty means all resources.
 	Back int `json:"back,omitempty"`
 	// Step is the step of the workload to the end of which Past goes back.
 	Step string `json:"step,omitempty"`
-	// To chooses a write of the operator. Past goes back to the moment just before it.
+	// Step is the step of the workload to whose end Past goes back.
 	To Match `json:"to,omitzero"`
-	// Events is how many events a watch shows before CutWatch.
+	// To selects a write of the operator. Past goes back to the moment just before it.
 	Events int `json:"events,omitempty"`
 }
 

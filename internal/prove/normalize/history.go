@@ -50,7 +50,7 @@ func HistoryOf(objects ...*unstructured.Unstructured) (History, error) {
 		}
 		kind := crd.Defines()
 		if h.has(kind) {
-			continue // the same definition, given twice
+			continue // the same definition was passed twice
 		}
 		for path := range strings.SplitSeq(declared, ",") {
 			one, err := historicOf(crd, strings.TrimSpace(path))
@@ -71,7 +71,7 @@ func (h History) tells(kind schema.GroupKind, path string) bool {
 	return slices.ContainsFunc(h.fields[kind], func(one historic) bool { return one.matches.MatchString(path) })
 }
 
-// Words returns a sentence for each kind that names the fields that are not compared.
+// Words returns a sentence for each kind. It names the fields that are not compared.
 func (h History) Words() []string {
 	var all []string
 	for kind, fields := range h.fields {
@@ -89,15 +89,16 @@ func (h History) Words() []string {
 const each = "[*]"
 
 var (
-	// ofStatus are paths that may be declared.
+	// ofStatus matches the paths that may be declared.
 	ofStatus = regexp.MustCompile(`^status((\.[A-Za-z0-9_$-]+)(\[\*\])*)+$`)
 	steps    = regexp.MustCompile(`[A-Za-z0-9_$-]+|\[\*\]`)
 )
 
-// anyElement is [each] in the paths of a state: the name or number of an element, or the key of a map.
+// anyElement is the regular expression for [each] in the paths of a state: the name or index of an element, or the key of
+// a map.
 const anyElement = `(\["[^"]*"\]|\[[^\]]*\]|\.[^.\[]+)`
 
-// historicOf parses a path that a definition declares.
+// historicOf parses a path that a CustomResourceDefinition declares.
 func historicOf(crd *kube.CRD, path string) (historic, error) {
 	switch {
 	case path == "":
@@ -123,7 +124,7 @@ func inSchema(crd *kube.CRD, path []string) bool {
 	})
 }
 
-// leads reports whether a schema has a field at a path. A schema that preserves unknown fields may have any.
+// leads reports whether a schema has a field at a path. A schema that preserves unknown fields may have any field.
 func leads(at *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	if at == nil || len(path) == 0 {
 		return at != nil

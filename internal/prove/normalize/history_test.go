@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/normalize"
 )
 
-// journaled is the definition of a kind with a journal in its status, which declares history.
+// journaled is the definition of a kind with a journal in its status, declared as history.
 func journaled(t testing.TB, kind, history string) *unstructured.Unstructured {
 	t.Helper()
 	definition := object(t, `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "boxes.example.com"}, "spec": {

@@ -6,21 +6,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Noise is what differs between runs that should be equal. The zero value is empty.
+// Noise contains the differences between runs that should be equal. The zero value is empty.
 type Noise struct {
-	// History is declared and not learned. It has to be set before anything is learned.
+	// History is declared, not learned. It has to be set before Learn is called.
 	History History
 
-	// paths are fields with random values, by kind, without the numbers of list elements. Only the values are not compared.
+	// paths contains the fields with random values, by kind, without the indexes of list elements. Only the values are not
+	// compared.
 	paths map[field]bool
-	// optional are fields that do not exist in every run, and loose are fields whose position differs: in loose, the names of
-	// list elements are left out, too.
+	// optional contains the fields that do not exist in every run. loose contains the fields whose position differs, without
+	// the names of list elements.
 	optional, loose map[field]bool
-	// related are the random values that are equal in each run: false if one run disproved it.
+	// related contains pairs of fields with random values that are equal in each run. The value is false if a run disproved that.
 	related map[relation]bool
-	// named are kinds whose objects have different names in each run.
+	// named contains the kinds whose objects have different names in each run.
 	named map[schema.GroupKind]bool
-	// fleeting are objects that do not exist in every run; counted are counts that differ between runs.
+	// fleeting contains the objects that do not exist in every run. counted contains the counts that differ between runs.
 	fleeting map[string]bool
 	counted  map[Count]bool
 }
@@ -31,12 +32,11 @@ type field struct {
 	path string
 }
 
-// Learn adds what differs between two states that should be equal: the ends of one step in two
+// Learn adds the differences between two states that should be equal: the ends of one step in two
 // runs without faults.
 //
-// Guarantees: [Diff] of the two with the noise is empty afterwards.
-// Caveats: a value that was equal by chance is not known to be noise. Runs whose clocks show the
-// same second teach nothing about times.
+// Guarantees: afterwards, [Diff] of the two states with the noise is empty. Caveats: a value that was equal by chance is
+// not recognized as noise. Nothing is learned about times from runs whose clocks show the same second.
 func (n *Noise) Learn(a, b *State) {
 	n.init()
 	for range maxRounds {
@@ -48,7 +48,7 @@ func (n *Noise) Learn(a, b *State) {
 	n.relate(a, b)
 }
 
-// maxRounds is how often two states are compared: known noise may change which
+// maxRounds is the maximum number of comparisons of two states. Noise that is already known may change which
 // objects are considered the same.
 const maxRounds = 8
 
@@ -91,7 +91,7 @@ func (n *Noise) init() {
 	}
 }
 
-// hides reports whether a field with different values in two states is not compared. A missing value is "".
+// hides reports whether a difference is ignored. A missing value is "".
 func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
 	if n == nil {
 		return false
@@ -99,11 +99,12 @@ func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
 	if n.History.tells(kind, d.path) || n.optional[field{kind, unnumbered(d.path)}] || n.loose[field{kind, unnamed(d.path)}] {
 		return true
 	}
-	// A value that is random in some elements is random in all; an additional or missing element is not random.
+	// A value that is random in some elements is treated as random in all of them. An additional or missing element is not
+	// random.
 	return d.isOfValue() && (n.paths[field{kind, unnumbered(d.path)}] || n.paths[field{kind, uncounted(d.path)}])
 }
 
-// isOfValue reports whether the field exists in both objects. An empty text counts as missing.
+// isOfValue reports whether the field exists in both objects. An empty string counts as missing.
 func (d unequal) isOfValue() bool {
 	return d.want != "" && d.got != "" && d.want != `""` && d.got != `""`
 }
@@ -116,15 +117,15 @@ var (
 	element = regexp.MustCompile(`\[[^"\]][^\]]*\]`)
 )
 
-// Place returns a path without the numbers of list elements: it is the same for each of them.
+// Place returns a path without the indexes of list elements. It is the same for each element.
 func Place(path string) string { return unnumbered(path) }
 
-// unnumbered returns a path with a star for each number of a list element.
+// unnumbered returns a path with a star instead of each index of a list element.
 func unnumbered(path string) string { return number.ReplaceAllString(path, "[*]") }
 
-// uncounted is unnumbered with a star also for each map key that is a number: such a map counts its
-// elements as a list does.
+// uncounted is unnumbered that also replaces each map key that is a number with a star. Such a map numbers its
+// elements like a list.
 func uncounted(path string) string { return counted.ReplaceAllString(unnumbered(path), ".*$1") }
 
-// unnamed returns a path with a star for each name of a list element.
+// unnamed returns a path with a star instead of each name of a list element.
 func unnamed(path string) string { return element.ReplaceAllString(path, "[*]") }

@@ -9,15 +9,15 @@ import (
 // spot is a field of one object.
 type spot struct{ object, path string }
 
-// relation is two fields with random values that are equal in each run: the hash of a password, in an annotation and in a
-// status.
+// relation is a pair of fields with random values that are equal in each run, for example the hash of a password in an
+// annotation and in a status.
 type relation struct{ one, other spot }
 
-// shortest is the minimum length of a value, as JSON, that is not equal to another one by chance. Counters are shorter.
+// shortest is the minimum length of a value, as JSON, that is not equal to another value by chance. Counters are shorter.
 const shortest = 10
 
-// relate finds the fields whose values differ between two states and are equal within each. A relation that does not hold
-// in one of the states is discarded.
+// relate finds the pairs of fields whose values differ between two states and are equal within each state. A relation
+// that does not hold in one of the states is discarded.
 func (n *Noise) relate(a, b *State) {
 	there, then := n.random(a), n.random(b)
 	for one, value := range there {
@@ -37,7 +37,7 @@ func (n *Noise) relate(a, b *State) {
 	}
 }
 
-// before orders fields, so that each pair of fields is one relation.
+// before orders fields, so that each pair of fields is only one relation.
 func before(one, other spot) bool {
 	return one.object < other.object || one.object == other.object && one.path < other.path
 }

@@ -27,16 +27,16 @@ type World struct {
 	Namespace string
 	// Managers are the operator's field managers.
 	Managers map[string]bool
-	// Began is when the run began: a time since then was produced by the run, and equals any
-	// other such time. If it is not set, the creation of the oldest object is used.
+	// Began is when the run began. A time since then was produced by the run, and equals any
+	// other such time. If it is not set, the creation time of the oldest object is used.
 	Began time.Time
-	// Gone are objects that were deleted, see After. Objects that only they own count as deleted: the
+	// Gone contains the objects that were deleted, see After. Objects whose owners were all deleted count as deleted: the
 	// garbage collector deletes them later.
 	Gone map[types.UID]bool
 }
 
-// WorldOf returns the World of a run. Managers that were seen in other runs of the same
-// operator count, too: an interrupted run may not show all of them.
+// WorldOf returns the World of a run. It includes managers from other runs of the same
+// operator, because an interrupted run may not show all of them.
 func WorldOf(of runlog.Trace, others ...runlog.Trace) World {
 	w := World{Namespace: of.Namespace, Managers: map[string]bool{}, Began: of.Began}
 	for _, one := range append([]runlog.Trace{of}, others...) {
@@ -60,11 +60,11 @@ func (w World) After(changes []runlog.Change) World {
 	return w
 }
 
-// State is the requested state in a run at a moment.
+// State is the requested state at a moment of a run.
 type State struct {
-	// Objects are the objects that the operator or the user wrote, by kind and name.
+	// Objects contains the objects that the operator or the user wrote, by kind and name.
 	Objects []*Object
-	// Counts is the number of objects that controllers of Kubernetes created, by kind and owner.
+	// Counts contains the numbers of objects that controllers of Kubernetes created, by kind and owner.
 	Counts map[Count]int
 }
 
@@ -72,33 +72,33 @@ type State struct {
 type Count struct {
 	// Kind is Pod or PersistentVolumeClaim.
 	Kind string
-	// Owner is the last owner in the chain, as kind/name, or empty if it is not known.
+	// Owner is the last owner in the chain, as kind/name. It is empty if it is not known.
 	Owner string
 }
 
 // Object is an object of the cluster, reduced to its requested fields.
 type Object struct {
-	// Kind is the kind, Group its API group.
+	// Kind is the kind. Group is its API group.
 	Kind, Group string
-	// Namespace is empty for the run's own namespace and for cluster scope.
+	// Namespace is empty for the run's own namespace and for cluster-scoped objects.
 	Namespace string
-	// Name has a placeholder for the run's namespace. If the API server generated the name, it is the
+	// Name contains a placeholder for the run's namespace. If the API server generated the name, it is the
 	// requested prefix and a star.
 	Name string
-	// Generated: the API server generated the name.
+	// Generated is true if the API server generated the name.
 	Generated bool
 	// Owner is the first owner, as kind/name.
 	Owner string
-	// ByOperator and ByUser report who wrote the object. Both can be set.
+	// ByOperator and ByUser are true if the operator or the user wrote the object. Both can be true.
 	ByOperator, ByUser bool
-	// Fields are the values of the fields that operator and user own, as JSON, by path.
+	// Fields contains the values of the fields that operator and user own, as JSON, by path.
 	Fields map[string]string
 
 	whole func() map[string]string // all fields, regardless of their owner
 	live  *unstructured.Unstructured
 }
 
-// Live is the object as stored in the cluster.
+// Live returns the object as stored in the cluster.
 func (o *Object) Live() *unstructured.Unstructured { return o.live }
 
 // String returns the object as kind/name.
@@ -106,12 +106,12 @@ func (o *Object) String() string { return o.Kind + "/" + o.Name }
 
 func (o *Object) kind() schema.GroupKind { return schema.GroupKind{Group: o.Group, Kind: o.Kind} }
 
-// IsCustom reports whether a kind is not one of Kubernetes' own.
+// IsCustom reports whether a kind is not a built-in kind of Kubernetes.
 func IsCustom(kind schema.GroupKind) bool {
 	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
 }
 
-// Of returns the state of a world whose objects these are.
+// Of returns the state of a world with these objects.
 func (w World) Of(objects []*unstructured.Unstructured) *State {
 	r := reading{World: w, byUID: map[types.UID]*unstructured.Unstructured{}}
 	for _, object := range objects {
@@ -137,7 +137,7 @@ func (w World) Of(objects []*unstructured.Unstructured) *State {
 	return s
 }
 
-// oldest returns when the first of some objects was created.
+// oldest returns the creation time of the oldest object.
 func oldest(objects []*unstructured.Unstructured) time.Time {
 	var first time.Time
 	for _, object := range objects {
@@ -152,7 +152,7 @@ func oldest(objects []*unstructured.Unstructured) time.Time {
 const maxDepth = 8
 
 // IsEnding reports whether an object is being deleted and only Kubernetes itself still has to act:
-// its garbage collector, or the controller that protects claims that are in use.
+// its garbage collector, or the controller that protects claims in use.
 func IsEnding(object *unstructured.Unstructured) bool {
 	return object.GetDeletionTimestamp() != nil && !slices.ContainsFunc(object.GetFinalizers(), func(one string) bool {
 		domain, _, qualified := strings.Cut(one, "/")
@@ -161,7 +161,7 @@ func IsEnding(object *unstructured.Unstructured) bool {
 }
 
 // isDoomed reports whether an object will be deleted: because it is being deleted, or because all of its owners were
-// deleted or will be.
+// deleted or will be deleted.
 func (r reading) isDoomed(object *unstructured.Unstructured, depth int) bool {
 	if IsEnding(object) {
 		return true
@@ -176,7 +176,7 @@ func (r reading) isDoomed(object *unstructured.Unstructured, depth int) bool {
 	return len(owners) > 0
 }
 
-// counts reports whether an object that nobody asked for by itself is counted: pods that run or are to
+// counts reports whether an object that neither the operator nor the user wrote is counted: pods that run or will
 // run, and claims.
 func counts(object *unstructured.Unstructured) bool {
 	if object.GetDeletionTimestamp() != nil {
@@ -192,20 +192,20 @@ func counts(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// reading is a world with its objects at a moment.
+// reading is a world with its objects at one moment.
 type reading struct {
 	World
 	byUID map[types.UID]*unstructured.Unstructured
 }
 
-// object returns a reduced object, or nil if neither operator nor user wrote it.
+// object returns the reduced object, or nil if neither the operator nor the user wrote it.
 func (r reading) object(live *unstructured.Unstructured) *Object {
 	mine, theirs := &fieldpath.Set{}, &fieldpath.Set{}
 	o := &Object{live: live}
 	for _, entry := range live.GetManagedFields() {
 		set := &fieldpath.Set{}
 		if entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) != nil {
-			continue // written in a form that no API server writes
+			continue // a format that no API server writes
 		}
 		byOperator, byUser := r.Managers[entry.Manager], entry.Manager == UserManager
 		o.ByOperator, o.ByUser = o.ByOperator || byOperator, o.ByUser || byUser
@@ -233,7 +233,7 @@ func (r reading) object(live *unstructured.Unstructured) *Object {
 	return o
 }
 
-// nameOf returns a name that is the same in each run, if possible.
+// nameOf returns a name that is the same in each run, if possible, and whether the API server generated it.
 func (r reading) nameOf(object *unstructured.Unstructured) (name string, generated bool) {
 	if prefix := object.GetGenerateName(); prefix != "" {
 		return r.Neutral(prefix) + "*", true
@@ -241,7 +241,7 @@ func (r reading) nameOf(object *unstructured.Unstructured) (name string, generat
 	return r.Neutral(object.GetName()), false
 }
 
-// Neutral returns a text with a placeholder for the name of the world.
+// Neutral replaces the name of the world's namespace in a text with a placeholder.
 func (w World) Neutral(text string) string {
 	if w.Namespace == "" {
 		return text
@@ -257,7 +257,7 @@ func (r reading) owner(uid types.UID, kind, name string) string {
 	return kind + "/" + r.Neutral(name)
 }
 
-// root returns the last owner of an object: the first in its chain of owners that the operator or
+// root returns the last relevant owner of an object: the first one in its chain of owners that the operator or
 // the user wrote, or the last one that is known.
 func (r reading) root(object *unstructured.Unstructured) string {
 	root := ""
@@ -282,7 +282,7 @@ func (w World) wrote(object *unstructured.Unstructured) bool {
 	})
 }
 
-// id is equal for the same object in two runs.
+// id returns an identifier that is equal for the same object in two runs.
 func (o *Object) id() string {
 	return o.Kind + "." + o.Group + " " + o.Namespace + "/" + o.Name
 }

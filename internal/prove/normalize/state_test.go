@@ -23,7 +23,7 @@ var world = normalize.World{
 	Namespace: "world-1", Managers: map[string]bool{"op": true}, Began: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 }
 
-// object returns an object from JSON. Owned are the fields that managers own, in the form of managedFields.
+// object returns an object from JSON. owned contains the fields of each manager, in the format of managedFields.
 func object(t testing.TB, text string, owned map[string]string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
@@ -40,7 +40,7 @@ func object(t testing.TB, text string, owned map[string]string) *unstructured.Un
 	return o
 }
 
-// TestWhatIsCompared: which fields of an object are its state, and as what.
+// The state of an object consists of the compared fields, in their normalized form.
 func TestWhatIsCompared(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -150,7 +150,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestOwnersOfEqualValues: the owner of a field does not matter if its value is the same.
+// The owner of a field does not matter if its value is the same.
 func TestOwnersOfEqualValues(t *testing.T) {
 	t.Parallel()
 	text := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "1", "b": "2"}}`
@@ -253,8 +253,8 @@ func TestWorldOf(t *testing.T) {
 	}
 }
 
-// TestLearningHidesAll: after learning, any two states are the same, and a
-// state is always the same as itself.
+// After learning from two states, they are considered the same. A state is always the same as
+// itself.
 func TestLearningHidesAll(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {
@@ -288,7 +288,7 @@ func TestLearningHidesAll(t *testing.T) {
 	}
 }
 
-// FuzzFields: no object that an API server could send breaks the reader, and each equals itself.
+// No object that an API server could send breaks the reader, and each object equals itself.
 func FuzzFields(f *testing.F) {
 	f.Add(`{"spec": {"a": [{"name": "x"}, {"name": "x"}], "b": [[1], 2, null]}}`, `{"f:spec": {"f:a": {"k:{\"name\":\"x\"}": {"f:name": {}}, "i:7": {}, "v:1": {}}, "f:b": {}}}`)
 	f.Add(`{"status": {"observedGeneration": "no", "conditions": "none"}}`, `{"f:status": {}}`)

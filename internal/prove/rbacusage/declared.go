@@ -12,16 +12,16 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Granted is what a Role of a project grants.
+// Granted contains the permissions that a Role of a project grants.
 type Granted struct {
 	project.Grant
-	// Rules are the Role's. Those of a ClusterRole that is composed of others come from these.
+	// Rules contains the rules of the Role. The rules of an aggregated ClusterRole are the rules of its parts.
 	Rules []rbacv1.PolicyRule
-	// Unknown: the Role is bound and is not part of the project, so nobody knows its rules.
+	// Unknown means that the Role is bound but is not part of the project, so its rules are not known.
 	Unknown bool
 }
 
-// Of returns what a project's Roles grant. Roles of which others are composed are searched for among
+// Of returns the permissions that a project's Roles grant. The parts of an aggregated ClusterRole are searched for among
 // the grants.
 func Of(grants []project.Grant) ([]Granted, error) {
 	var all []Granted
@@ -49,7 +49,7 @@ func Of(grants []project.Grant) ([]Granted, error) {
 	return all, errors.Join(problems...)
 }
 
-// composed are the rules of a Role, and of those that its aggregationRule selects.
+// composed returns the rules of a Role, or of the ClusterRoles that its aggregationRule selects.
 func composed(of project.Grant, grants []project.Grant) ([]rbacv1.PolicyRule, error) {
 	role, err := of.ReadRole()
 	if err != nil || role.AggregationRule == nil {
@@ -76,7 +76,7 @@ func composed(of project.Grant, grants []project.Grant) ([]rbacv1.PolicyRule, er
 	return rules, nil
 }
 
-// holds reports whether a grant holds where a right is needed.
+// holds reports whether the scope of a grant includes the scope of a need.
 func (g Granted) holds(need Need) bool {
 	return g.Scope == project.ClusterScope || !need.Wide && need.URL == ""
 }

@@ -15,18 +15,18 @@ import (
 
 // Unused is a permission that a rule grants and no run used.
 type Unused struct {
-	// Grant is the Role, Rule the rule's index in it.
+	// Grant is the Role. Rule is the index of the rule in it.
 	Grant project.Grant
 	Rule  int
-	// rbac.Permission is what the rule is about, its verb left out. Group and resource may be wildcards.
+	// Right is the permission without its verb. Group and resource may be wildcards.
 	Right rbac.Permission
 	// Verbs are the verbs that were not used.
 	Verbs []string
-	// Used are the rights that were, where the rule has wildcards and grants more than these.
+	// Used contains the permissions that were used, if the rule has wildcards and grants more than these.
 	Used []rbac.Permission
 }
 
-// Place is the rule's place in its file, empty where it is not in one.
+// Place returns the position of the rule in its file, or an empty string if it is not in a file.
 func (u Unused) Place() string {
 	if u.Grant.Role.Unstructured == nil || u.Grant.Role.File == "" {
 		return ""
@@ -34,20 +34,21 @@ func (u Unused) Place() string {
 	return u.Grant.Role.PlaceOf("rules[" + strconv.Itoa(u.Rule) + "]")
 }
 
-// Diff compares what is needed with what is granted.
+// Diff compares the needed permissions with the granted permissions.
 //
-// Guarantees: a rule allows what the API server's authorizer would let it allow: "*" and
-// "*/status" are understood, a name allows no creation and no list of all, a Role nothing outside of
-// its namespace. A wildcard that something used is in unused with what used it.
+// Guarantees: rules are evaluated as by the API server's authorizer: "*" and "*/status" are supported, a rule with a name
+// allows neither creation nor a list of all objects, and a Role allows nothing outside of its namespace. A wildcard that
+// was used is in unused, together with the permissions that used it.
 //
-// What is not said to be unused though no request used it: verbs that are no requests (escalate,
-// bind, use); update of finalizers, which some clusters ask for; get with list, list with watch;
-// events in the other of their two groups; leases, by name; what registers webhooks, by name; what
-// migrates the storage of a kind; what only goes to Roles that the operator makes; update and
-// patch of Jobs, Pods and claims that it creates, which no run changes behind its back.
+// The following permissions are not reported as unused, although no request used them: verbs that are not requests (escalate,
+// bind, use); update of finalizers, which some clusters require; get with list, and list with watch;
+// events in the other of their two groups; leases with a name; permissions with a name to register webhooks; permissions to
+// migrate the storage of a kind; permissions that are only passed on to Roles that the operator creates; update and
+// patch of Jobs, Pods and claims that the operator creates, which no run changes.
 //
-// What is not said to be missing: rights that only go with others, except for those of events and
-// elections, which are needed later; and, where a Role's rules are not known, what was not refused.
+// The following permissions are not reported as missing: permissions that are only needed together with others, except
+// permissions for events and elections, which are needed later; and, if the rules of a Role are not known, permissions
+// whose requests were not rejected.
 func Diff(needed Needs, declared []Granted) (missing Needs, unused []Unused) {
 	unknown := slices.ContainsFunc(declared, func(g Granted) bool { return g.Unknown })
 	for _, need := range needed {
@@ -65,8 +66,8 @@ func Diff(needed Needs, declared []Granted) (missing Needs, unused []Unused) {
 	return missing, unused
 }
 
-// refusedFor is what was missing where a patch was refused though it is granted: it would have made
-// the object, and creations are not granted.
+// refusedFor returns the missing permission if a patch or an update was rejected although it is granted: it would have
+// created the object, and creation is not granted. Otherwise it returns the need.
 func refusedFor(need Need, declared []Granted) Need {
 	create := need
 	create.Verb, create.Name = "create", ""
@@ -93,7 +94,7 @@ func (g Granted) allows(need Need) bool {
 	return false
 }
 
-// unused are the rights of the grant that nothing needed, those about the same together.
+// unused returns the permissions of the grant that were not needed. Permissions on the same resource are combined.
 func (g Granted) unused(needed Needs) []Unused {
 	var all []Unused
 	for i, rule := range g.Rules {
@@ -122,16 +123,16 @@ func (g Granted) allowsSomewhere(need Need) bool {
 	return g.allows(need)
 }
 
-// users are the rights that were needed and that a granted one allows.
+// users returns the needed permissions that a granted permission allows.
 func (g Granted) users(granted rbac.Permission, needed Needs) []rbac.Permission {
 	var used []rbac.Permission
 	for _, need := range needed {
-		if !granted.Covers(need.Permission) { // wherever: a use is a use
+		if !granted.Covers(need.Permission) { // the namespace does not matter
 			continue
 		}
 		right := need.Permission
 		if granted.Name == "" {
-			right.Name = "" // that one object was asked for makes no difference
+			right.Name = "" // it does not matter that one object was requested
 		}
 		used = append(used, right)
 	}
@@ -141,11 +142,11 @@ func (g Granted) users(granted rbac.Permission, needed Needs) []rbac.Permission 
 	return slices.Compact(used)
 }
 
-// requests are the verbs that requests can have.
+// requests contains the verbs that requests can have.
 var requests = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "post", "put", "head", "options", "*"}
 
-// ofWebhooks: what an operator registers its webhooks and policies with, and keeps their certificates in,
-// where it may do so with objects of certain names. Webhooks are not called in tests, and so
+// ofWebhooks reports whether a permission on an object with a certain name is for the registration of webhooks or policies,
+// or for the storage of their certificates. Webhooks are not called in tests, so
 // nothing is registered.
 func ofWebhooks(right rbac.Permission) bool {
 	switch {
@@ -159,13 +160,13 @@ func ofWebhooks(right rbac.Permission) bool {
 	return right.Group == "" && right.Resource == "secrets" && strings.HasSuffix(right.Name, "-webhook-certificates")
 }
 
-// isElection reports whether a permission on one Lease serves leader election or a record, which runs may not need.
+// isElection reports whether a permission on one Lease is for leader election or for a record. Runs may not need either.
 func isElection(right rbac.Permission) bool {
 	return isLease(right) && right.Name != "" && (right.Verb == "get" || right.Verb == "update")
 }
 
-// migrates reports whether a right is for the migration of a kind's storage, which rewrites objects after a new
-// version of the definition, and then says so in its status: no run has objects in an older version.
+// migrates reports whether a permission is for the storage migration of a kind, which rewrites objects after a new
+// version of the definition and then updates the status of the definition. No run has objects in an older version.
 func (g Granted) migrates(right rbac.Permission) bool {
 	ofDefinition := func(r rbac.Permission) bool {
 		return r.Group == "apiextensions.k8s.io" && r.Resource == "customresourcedefinitions/status" && r.Name != "" && r.Verb == "update"
@@ -195,12 +196,12 @@ func (g Granted) excused(right rbac.Permission, needed Needs) bool {
 	return false
 }
 
-// leftAlone are the resources whose objects no run changes behind an operator's back: they run once, or
-// hold data. See workload.WithDrift.
+// leftAlone contains the resources whose objects no run changes without the operator: they run once, or
+// contain data. See workload.WithDrift.
 var leftAlone = []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}, {Resource: "persistentvolumeclaims"}}
 
-// undisturbed reports whether a right may be there to put right what the operator made, and no run gave it
-// reason to.
+// undisturbed reports whether a permission may serve to repair objects that the operator created, and no run gave it a
+// reason to do so.
 func undisturbed(right rbac.Permission, needed Needs) bool {
 	if right.Verb != "update" && right.Verb != "patch" || !slices.Contains(leftAlone, schema.GroupResource{Group: right.Group, Resource: right.Resource}) {
 		return false

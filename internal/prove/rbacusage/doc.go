@@ -5,6 +5,6 @@
 //	Diff      permissions that are missing, or granted and never used
 //	Findings  the same as findings, with a fix and a location
 //
-// Rules are evaluated as Kubernetes does, with wildcards and resource names. A few runs do not show everything that an operator ever does,
-// so some permissions count as needed because others are: see docs/prove/rights.md.
+// Rules are evaluated as Kubernetes does, with wildcards and resource names. A few runs do not show all work of an operator,
+// so some permissions count as needed because others are needed: see docs/prove/rights.md.
 package rbacusage

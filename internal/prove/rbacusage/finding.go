@@ -12,12 +12,12 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// Findings returns what is wrong with the permissions that a project declares: missing permissions, and,
+// Findings returns findings about the permissions that a project declares: missing permissions, and,
 // if the runs showed enough of the operator, permissions that no run used.
 //
-// The runs showed enough when objects were created, changed and deleted, and faults occurred
-// in the meantime: an operator that never had to clean up needs less than it has. If nothing is
-// declared, nothing is found.
+// The runs showed enough if objects were created, changed and deleted, and faults occurred
+// in the meantime: an operator that never had to clean up needs fewer permissions than it has. If no permissions are
+// declared, the result is empty.
 func Findings(needed Needs, declared []Granted, enough bool) []finding.Finding {
 	if len(declared) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func Findings(needed Needs, declared []Granted, enough bool) []finding.Finding {
 	return all
 }
 
-// byResource are sentences about needs, those about the same resource together.
+// byResource returns a sentence for each resource with missing permissions.
 func byResource(missing Needs, declared []Granted) []string {
 	var order []string
 	verbs, refused := map[string][]string{}, map[string]bool{}
@@ -65,7 +65,7 @@ func byResource(missing Needs, declared []Granted) []string {
 	return all
 }
 
-// String returns a sentence that says what to remove, and from which place.
+// String returns a sentence that names what to remove or replace, and where.
 func (u Unused) String() string {
 	place := ""
 	if at := u.Place(); at != "" {
@@ -82,7 +82,7 @@ func (u Unused) String() string {
 	return fmt.Sprintf("%s grants %s on %s%s, and no run used %s: remove %s", role, join(u.Verbs), u.Right.String(), place, it, it)
 }
 
-// uses are rights for people, the verbs of a resource together, and resources with the same verbs.
+// uses formats permissions. The verbs of a resource are combined, and so are resources with the same verbs.
 func uses(rights []rbac.Permission) string {
 	var resources, verbs grouping
 	for _, right := range rights {
@@ -100,7 +100,7 @@ func uses(rights []rbac.Permission) string {
 	return strings.Join(all, "; ")
 }
 
-// grouping is what belongs to each of some texts, in the order in which they came.
+// grouping groups texts by key, in the order in which they were added.
 type grouping struct {
 	order []string
 	of    map[string][]string
@@ -120,7 +120,7 @@ func distinct(texts []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
 
-// join is "get, list and watch".
+// join joins words as in "get, list and watch".
 func join(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -137,8 +137,8 @@ func roleIn(declared []Granted) *workload.Ref {
 	return &workload.Ref{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: declared[0].Kind, Name: declared[0].Name}
 }
 
-// Notes are sentences about rights that are needed, or granted and kept, though no request shows
-// it. Rights of which the same is said stand in one sentence.
+// Notes returns sentences about permissions that are needed, or granted and accepted, although no request shows
+// it. Permissions with the same reason are combined in one sentence.
 func Notes(needed Needs, declared []Granted) []string {
 	var owners, passed, kept []rbac.Permission
 	for _, need := range needed {
@@ -172,7 +172,7 @@ func Notes(needed Needs, declared []Granted) []string {
 	return append(all, unknown...)
 }
 
-// kept are the rights of a Role that nobody used and that are no finding.
+// kept returns the permissions of a Role that were not used and are not reported.
 func (g Granted) kept(needed Needs) []rbac.Permission {
 	var all []rbac.Permission
 	for _, rule := range g.Rules {

@@ -19,47 +19,47 @@ import (
 // Need is a permission that requests needed.
 type Need struct {
 	rbac.Permission
-	// Wide: it was needed in the whole cluster, and not in one namespace.
+	// Wide means that the permission was needed in the whole cluster, and not only in one namespace.
 	Wide bool
-	// Requests is how many there were, 0 where the right only goes with others.
+	// Requests is the number of requests that needed it. It is 0 if it is only needed together with another permission.
 	Requests int
-	// Refused is how many of them the API server rejected as forbidden.
+	// Refused is the number of these requests that the API server rejected as forbidden.
 	Refused int
-	// Fixed: the name is always the same one, and a rule may have it.
+	// Fixed means that the name is always the same, so that a rule may contain it.
 	Fixed bool
-	// With says what the right goes with where there was no request: "watch", "ownerReferences".
+	// With names the reason for a permission without a request: "watch", "ownerReferences".
 	With string
 }
 
-// Needs are rights that are needed, in order of group, resource, name and verb.
+// Needs contains the needed permissions, ordered by group, resource, name and verb.
 type Needs []Need
 
-// Options say what requests alone do not tell.
+// Options contains information that the requests do not show.
 type Options struct {
-	// Namespaces are those that the runs were in. A request into another one makes a need wide.
-	// None: each namespace is taken for a run's own.
+	// Namespaces contains the namespaces of the runs. A request to another namespace makes a need wide.
+	// If it is empty, each namespace is treated as a run's own.
 	Namespaces []string
-	// Children are objects that the operator made. Their owner references, and Roles among them,
-	// tell of rights that are needed without a request.
+	// Children contains the objects that the operator created. Their owner references, and the Roles among them,
+	// show permissions that are needed without a request.
 	Children []*unstructured.Unstructured
-	// Definitions are the CustomResourceDefinitions: they tell plural names.
+	// Definitions contains the CustomResourceDefinitions. They define plural names.
 	Definitions []*unstructured.Unstructured
-	// Narrow asks for the names of objects in rules, where these are fixed: where no name in
-	// Varying is a part of them.
+	// Narrow requests the names of objects in rules if they are fixed: if they do not contain a name of
+	// Varying.
 	Narrow bool
-	// Varying are the names of the custom resources.
+	// Varying contains the names of the custom resources.
 	Varying []string
 }
 
-// Needed are the rights that requests needed, and those that go with them.
+// Needed returns the permissions that requests needed, and the permissions that go with them.
 //
-// What every authenticated user may do is left out: discovery, asking for one's own rights.
+// Permissions of every authenticated user are omitted: discovery, and requests for the user's own permissions.
 //
-// What goes with something: list with watch, as the client falls back to it; get with list, which
-// tells no more; patch with create for events, as a repeated one is patched; create, get and update
-// of leases together, as an election needs all, though late; update of finalizers, for
-// owner references that block the deletion of the owner, which some clusters ask for; and what a Role
-// grants that the operator makes, which the API server asks the operator to have.
+// The following permissions go with others: list with watch, because clients fall back to it; get with list, which
+// reveals no more; patch with create for events, because a repeated event is patched; create, get and update
+// of leases together, because an election needs all of them in the end; update of finalizers for
+// owner references that block the deletion of the owner, which some clusters require; and the permissions in a Role
+// that the operator creates, which the API server requires the operator to have.
 func Needed(requests []requestlog.Request, options Options) Needs {
 	found := map[rbac.Permission]Need{}
 	all := false
@@ -73,7 +73,7 @@ func Needed(requests []requestlog.Request, options Options) Needs {
 		all = all || wide && (r.Verb == "list" || r.Verb == "watch")
 		count(found, right, r, options)
 		if r.Verb != "create" && r.Served == http.StatusCreated && r.Resource != "" {
-			right.Verb = "create" // the server asks for both where a patch or an update makes an object
+			right.Verb = "create" // the server requires both if a patch or an update creates an object
 			count(found, right, r, options)
 		}
 	}
@@ -89,10 +89,10 @@ func Needed(requests []requestlog.Request, options Options) Needs {
 	return needs
 }
 
-// count adds a request to those that needed a right.
+// count adds a request to the requests that needed a permission.
 func count(found map[rbac.Permission]Need, right rbac.Permission, r *requestlog.Request, options Options) {
 	if right.Verb == "create" && r.Subresource == "" {
-		right.Name = "" // the authorizer sees none
+		right.Name = "" // the authorizer does not see a name
 	}
 	need := found[right]
 	need.Permission, need.Requests, need.Fixed = right, need.Requests+1, options.fixed(right.Name)
@@ -107,7 +107,7 @@ func compare(a, b Need) int {
 	return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verb, b.Verb))
 }
 
-// rightOf is what a request needed, false where everybody may do that.
+// rightOf returns the permission that a request needed, or false if every user has it.
 func rightOf(r *requestlog.Request) (rbac.Permission, bool) {
 	if r.Resource == "" {
 		return rbac.Permission{URL: r.Path, Verb: r.Verb}, !isPublic(r.Path)
@@ -117,13 +117,13 @@ func rightOf(r *requestlog.Request) (rbac.Permission, bool) {
 		right.Resource += "/" + r.Subresource
 	}
 	if r.Verb == "deletecollection" {
-		right.Name = "" // the authorizer sees none
+		right.Name = "" // the authorizer does not see a name
 	}
 	ownRights := r.Verb == "create" && strings.HasPrefix(r.Resource, "selfsubject") && strings.HasPrefix(r.Group, "auth")
 	return right, !ownRights
 }
 
-// public are the paths that Kubernetes lets every user read.
+// public contains the paths that Kubernetes allows every user to read.
 var public = []string{"/api", "/apis", "/healthz", "/livez", "/readyz", "/openapi", "/version"}
 
 func isPublic(path string) bool {
@@ -132,8 +132,8 @@ func isPublic(path string) bool {
 	})
 }
 
-// isWide reports whether a request is about the whole cluster: about all namespaces, about what is in
-// none, or into a namespace that is not a run's.
+// isWide reports whether a request affects the whole cluster: all namespaces, cluster-scoped
+// objects, or a namespace that is not a run's own.
 func isWide(r *requestlog.Request, options Options) bool {
 	if r.Namespace == "" || r.Resource == "namespaces" {
 		return true
@@ -141,8 +141,8 @@ func isWide(r *requestlog.Request, options Options) bool {
 	return len(options.Namespaces) > 0 && !slices.Contains(options.Namespaces, r.Namespace)
 }
 
-// isLocal tells of what an operator does in its own namespace, though it serves all: elections, and
-// events about them.
+// isLocal reports whether a permission is for requests that an operator sends in its own namespace, even if it serves all
+// namespaces: elections, and events about them.
 func isLocal(right rbac.Permission) bool { return isLease(right) || isEvent(right) }
 
 func isLease(right rbac.Permission) bool {
@@ -153,10 +153,10 @@ func isEvent(right rbac.Permission) bool {
 	return right.Resource == "events" && (right.Group == "" || right.Group == "events.k8s.io")
 }
 
-// goesWith are the verbs that are needed with a right, sooner or later.
+// goesWith returns the verbs that are needed together with a permission, sooner or later.
 func goesWith(right rbac.Permission) []string {
 	switch {
-	case isLease(right) && (right.Verb == "get" || right.Verb == "update"): // a create follows a get that found nothing
+	case isLease(right) && (right.Verb == "get" || right.Verb == "update"): // a create follows a get that returned 404
 		return []string{"create", "get", "update"}
 	case isEvent(right) && right.Verb == "create":
 		return []string{"patch"}
@@ -168,16 +168,16 @@ func goesWith(right rbac.Permission) []string {
 	return nil
 }
 
-// fixed reports whether a name may stand in a rule.
+// fixed reports whether a rule may contain a name.
 func (o Options) fixed(name string) bool {
 	varies := slices.ContainsFunc(o.Varying, func(part string) bool { return strings.Contains(name, part) })
 	return o.Narrow && name != "" && !varies
 }
 
-// addCompanions adds the rights that go with those that were needed: of one object with one of that
-// object, where there is one.
+// addCompanions adds the permissions that go with the needed ones. If a permission on one object already exists
+// for a companion, it is not added again without a name.
 func addCompanions(found map[rbac.Permission]Need) {
-	inOrder := slices.SortedFunc(maps.Values(found), func(a, b Need) int { return compare(b, a) }) // those with names first
+	inOrder := slices.SortedFunc(maps.Values(found), func(a, b Need) int { return compare(b, a) }) // permissions with names first
 	for _, need := range inOrder {
 		for _, verb := range goesWith(need.Permission) {
 			named := func(right rbac.Permission) bool {
@@ -190,7 +190,7 @@ func addCompanions(found map[rbac.Permission]Need) {
 	}
 }
 
-// add adds a right that goes with one that was needed.
+// add adds a permission that goes with a needed one.
 func add(found map[rbac.Permission]Need, with Need, verb string) {
 	right := with.Permission
 	right.Verb = verb
@@ -205,7 +205,7 @@ func add(found map[rbac.Permission]Need, with Need, verb string) {
 	found[right] = need
 }
 
-// addOwners adds what the admission plugin OwnerReferencesPermissionEnforcement asks for.
+// addOwners adds the permissions that the admission plugin OwnerReferencesPermissionEnforcement requires.
 func addOwners(found map[rbac.Permission]Need, options Options) {
 	for _, child := range options.Children {
 		for _, owner := range child.GetOwnerReferences() {
@@ -214,7 +214,7 @@ func addOwners(found map[rbac.Permission]Need, options Options) {
 			}
 			resource := resourceOf(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind(), options.Definitions)
 			if !asked(found, resource) {
-				continue // the owner is another client's
+				continue // the owner belongs to another client
 			}
 			right := rbac.Permission{Group: resource.Group, Resource: resource.Resource + "/finalizers", Verb: "update"}
 			if _, there := found[right]; !there {
@@ -224,7 +224,7 @@ func addOwners(found map[rbac.Permission]Need, options Options) {
 	}
 }
 
-// resourceOf is the plural name of a kind: what its definition says, or the usual one.
+// resourceOf returns the resource of a kind: the plural name in its definition, or the usual one.
 func resourceOf(kind schema.GroupKind, definitions []*unstructured.Unstructured) schema.GroupResource {
 	for _, definition := range definitions {
 		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
@@ -246,8 +246,8 @@ func asked(found map[rbac.Permission]Need, resource schema.GroupResource) bool {
 	return false
 }
 
-// addPassedOn adds what the Roles grant that the operator made, unless it was refused nothing
-// because of a right to escalate, which [Diff] looks for.
+// addPassedOn adds the permissions that Roles created by the operator grant. [Diff] does not report them as missing, because
+// the API server also accepts such Roles from an operator that may escalate.
 func addPassedOn(found map[rbac.Permission]Need, options Options) {
 	for _, child := range options.Children {
 		if child.GroupVersionKind().Group != rbacv1.GroupName || child.GetKind() != "Role" && child.GetKind() != "ClusterRole" {
@@ -255,7 +255,7 @@ func addPassedOn(found map[rbac.Permission]Need, options Options) {
 		}
 		role, err := kube.ReadRole(child)
 		if err != nil {
-			continue // the API server would not have taken it
+			continue // the API server would have rejected it
 		}
 		for _, rule := range role.Rules {
 			for _, right := range rbac.Permissions(rule) {

@@ -31,8 +31,8 @@ func someRequests(from *rand.Rand) []requestlog.Request {
 	return all
 }
 
-// TestTheRoleIsEnoughAndNoMore: a Role made of needs leaves nothing missing and nothing unused, and
-// each verb that is taken from it is missed, each that is added is too much.
+// With a Role built from needs, nothing is missing and nothing is unused. If a rule with requested permissions is removed,
+// permissions are missing. If a verb is added, it is unused.
 func TestTheRoleIsEnoughAndNoMore(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(80) {
@@ -61,7 +61,7 @@ func TestTheRoleIsEnoughAndNoMore(t *testing.T) {
 	}
 }
 
-// asked reports whether a rule grants something that was asked for, and does not only go with it.
+// asked reports whether a rule grants a permission that was requested and does not only go with another one.
 func asked(needed rbacusage.Needs, rule any) bool {
 	fields := rule.(map[string]any)
 	for _, need := range needed {

@@ -13,8 +13,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// Rules are the fewest rules that grant what is needed and no more, in the order in which
-// controller-gen writes them.
+// Rules returns the fewest rules that grant exactly the needed permissions, in the order of
+// controller-gen.
 func (n Needs) Rules() []rbacv1.PolicyRule {
 	var all []rbac.Permission
 	for _, need := range n {
@@ -27,8 +27,8 @@ func (n Needs) Rules() []rbacv1.PolicyRule {
 	return rbac.Rules(all)
 }
 
-// Role is a Role, or a ClusterRole if a permission is needed in the whole cluster or on a URL, with the fewest rules
-// that grant what is needed.
+// Role returns a Role with the fewest rules that grant the needed permissions. It returns a ClusterRole if a permission
+// is needed in the whole cluster or on a URL.
 func (n Needs) Role(name string) *unstructured.Unstructured {
 	kind := "Role"
 	if slices.ContainsFunc(n, func(need Need) bool { return need.Wide || need.URL != "" }) {
@@ -37,7 +37,7 @@ func (n Needs) Role(name string) *unstructured.Unstructured {
 	var rules []any
 	for _, rule := range n.Rules() {
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rule)
-		if err == nil { // a rule is nothing but lists of strings
+		if err == nil { // cannot fail: a rule contains only lists of strings
 			rules = append(rules, fields)
 		}
 	}
@@ -47,7 +47,7 @@ func (n Needs) Role(name string) *unstructured.Unstructured {
 	}}
 }
 
-// YAML is the [Needs.Role] as a file that can be kept beside the operator's others.
+// YAML returns the [Needs.Role] as the content of a file.
 func (n Needs) YAML(name string) ([]byte, error) {
 	content, err := yaml.Marshal(n.Role(name).Object)
 	return append([]byte("---\n"), content...), err

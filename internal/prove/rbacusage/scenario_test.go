@@ -16,25 +16,25 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// story is the upper half of a file.
+// story is the input part of a scenario file.
 type story struct {
 	Why string `json:"why"`
-	// Requests are lines: METHOD path?query, and 403 where it was refused.
+	// Requests are lines of the form METHOD path?query. They end with 403 if the request was rejected, and with "created" for 201.
 	Requests    []string         `json:"requests"`
 	Namespaces  []string         `json:"namespaces"`
 	Children    []map[string]any `json:"children"`
 	Definitions []map[string]any `json:"definitions"`
 	Narrow      bool             `json:"narrow"`
 	Varying     []string         `json:"varying"`
-	// Roles are declared, those with a binding's scope "namespace" for one namespace.
+	// Roles are the declared Roles. Scope is "namespace" if the binding is for one namespace.
 	Roles []struct {
 		Scope project.Scope  `json:"scope"`
 		Role  map[string]any `json:"role"`
-		Bound string         `json:"bound"` // a ClusterRole that the project does not have
+		Bound string         `json:"bound"` // a ClusterRole that is not part of the project
 	} `json:"roles"`
-	// File holds more Roles, for the whole cluster.
+	// File contains more Roles, for the whole cluster.
 	File string `json:"file"`
-	// Few: the runs did not show much.
+	// Few means that the runs did not show enough to report unused permissions.
 	Few bool `json:"few"`
 }
 
@@ -77,7 +77,7 @@ func (s story) requests() []requestlog.Request {
 		words := strings.Fields(line)
 		r := requestlog.Of(httptest.NewRequest(words[0], words[1], nil))
 		if r.Verb == "create" && r.Name == "" {
-			r.Name = "made" // as the body says it
+			r.Name = "made" // the name in the body
 		}
 		r.Served, r.Status = 200, 200
 		if len(words) > 2 {

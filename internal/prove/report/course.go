@@ -7,17 +7,17 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// How much of a run is kept, so that a report can be read and sent.
+// Limits of the parts of a run that a report contains, so that the report stays small.
 const (
 	keptRequests = 160
 	keptChanges  = 200
 	keptLog      = 20
 )
 
-// CourseOf cuts a trace to what a reader needs to see what happened: the operator's requests for
-// objects, without those for leases, events and its own rights, and what happened to objects. Where
-// there are too many requests, reads go first, and then those in the middle; the ones that a fault
-// struck stay.
+// CourseOf reduces a trace to the parts that a reader needs: the operator's requests for
+// objects, except requests for leases, events and its own permissions, and the changes of objects. If
+// there are too many requests, it removes first the reads and then the requests in the middle. It never removes
+// requests into which a fault was injected.
 func CourseOf(t *runlog.Trace) *Course {
 	c := &Course{Started: t.Started, Took: t.Took, Struck: slices.Clone(t.Struck)}
 	for _, step := range t.Steps {
@@ -42,7 +42,7 @@ func CourseOf(t *runlog.Trace) *Course {
 	return c
 }
 
-// bookkeeping are resources whose objects tell nothing of what an operator is for.
+// bookkeeping contains the resources whose objects are not part of an operator's purpose.
 var bookkeeping = map[string]bool{
 	"leases": true, "events": true, "endpoints": true, "endpointslices": true, "controllerrevisions": true,
 	"selfsubjectaccessreviews": true, "selfsubjectrulesreviews": true, "subjectaccessreviews": true, "tokenreviews": true,
@@ -55,7 +55,7 @@ func tells(r *requestlog.Request) bool {
 	return r.Resource != "" && r.Verb != "watch" && !bookkeeping[r.Resource]
 }
 
-// trim leaves out what is too much.
+// trim removes requests and changes beyond the limits.
 func (c *Course) trim() {
 	before := len(c.Requests) + len(c.Changes)
 	if len(c.Requests) > keptRequests {
@@ -66,7 +66,7 @@ func (c *Course) trim() {
 	c.Cut += before - len(c.Requests) - len(c.Changes)
 }
 
-// ends keeps the beginning and the end of a list that has more than limit elements, and those in
+// ends returns the beginning and the end of a list with more than limit elements, and all elements in
 // between that have to stay.
 func ends[T any](all []T, limit int, stays func(T) bool) []T {
 	if len(all) <= limit {

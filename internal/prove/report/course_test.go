@@ -47,7 +47,7 @@ func TestCourseKeepsWhatTells(t *testing.T) {
 	}
 }
 
-// TestCourseIsShort: reads go first; of the writes the first, the last, and those with a fault stay.
+// Reads are removed first. Of the writes, the first, the last, and the writes with a fault stay.
 func TestCourseIsShort(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder

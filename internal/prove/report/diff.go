@@ -9,30 +9,30 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// diffLine is a line of a difference. Its sign is - for what was expected, + for what was found,
-// and a space for what is in both.
+// diffLine is a line of a difference. Its sign is "-" for an expected line, "+" for a found line,
+// and a space for a line in both.
 type diffLine struct {
 	Sign string
 	Text string
 }
 
-// nothing stands for a value that is not there.
+// nothing stands for a missing value.
 const nothing = "(nothing)"
 
-// Limits of what is shown of differences.
+// Limits of the differences that are shown.
 const (
 	shownDifferences = 8
 	shownLines       = 40
 )
 
-// difference is one, ready to be shown.
+// difference is a difference in the form in which it is shown.
 type difference struct {
-	// Of is the object, with the field.
+	// Of is the object and the field.
 	Of    string
 	Lines []diffLine
 }
 
-// differences lays out those of a finding, and says how many more there are.
+// differences formats the differences of a finding. It returns how many others are not included.
 func differences(f *finding.Finding) (all []difference, more int) {
 	for _, d := range f.Diff[:min(len(f.Diff), shownDifferences)] {
 		of := terminal.Line(d.Of)
@@ -44,7 +44,7 @@ func differences(f *finding.Finding) (all []difference, more int) {
 	return all, len(f.Diff) - len(all)
 }
 
-// between shows what differs between two values.
+// between returns the differences between two values as lines.
 func between(want, got string) []diffLine {
 	lines := align(sides(want), sides(got))
 	if len(lines) <= shownLines {
@@ -61,7 +61,7 @@ func sides(value string) []string {
 	return spread(value)
 }
 
-// align finds the lines that both texts have.
+// align matches equal lines of two texts.
 func align(want, got []string) []diffLine {
 	var lines []diffLine
 	add := func(sign string, texts []string) {

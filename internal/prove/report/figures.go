@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/finding"
 )
 
-// medianRun is how long a plan took, the middle one.
+// medianRun returns the median duration of the runs.
 func (r *Report) medianRun() time.Duration {
 	var all []time.Duration
 	for _, run := range r.Runs {
@@ -16,17 +16,17 @@ func (r *Report) medianRun() time.Duration {
 	return median(all)
 }
 
-// Failures is the number of findings that are failures and not accepted.
+// Failures returns the number of findings that are failures and not accepted.
 func (r *Report) Failures() int {
 	return r.count(func(f *finding.Finding) bool { return f.Fails() })
 }
 
-// flaky counts failures that a second run did not show.
+// flaky returns the number of failures that did not occur in a second run.
 func (r *Report) flaky() int {
 	return r.count(func(f *finding.Finding) bool { return f.Fails() && f.Flaky })
 }
 
-// accepted counts the findings that are accepted, and notes the others that do not fail.
+// accepted returns the number of accepted findings. notes returns the number of other findings that are not failures.
 func (r *Report) accepted() int {
 	return r.count(func(f *finding.Finding) bool { return f.Accepted != "" })
 }
@@ -45,7 +45,7 @@ func (r *Report) count(is func(*finding.Finding) bool) int {
 	return n
 }
 
-// held are the properties that were judged and have no finding.
+// held returns the properties that were checked and have no finding.
 func (r *Report) held() []finding.Property {
 	var all []finding.Property
 	for _, p := range r.Checked {
@@ -56,15 +56,15 @@ func (r *Report) held() []finding.Property {
 	return all
 }
 
-// byKey returns the place of a finding, -1 where there is none.
+// byKey returns the index of a finding, or -1 if there is no such finding.
 func (r *Report) byKey(key string) int {
 	return slices.IndexFunc(r.Findings, func(f finding.Finding) bool { return f.Key() == key })
 }
 
-// suite are the runs whose faults are of one class.
+// suite contains the runs with faults of one class.
 type suite struct {
 	Class string
-	// Runs are their places in the report.
+	// Runs contains the indexes of the runs in the report.
 	Runs []int
 }
 
@@ -84,8 +84,8 @@ func (r *Report) suites() []suite {
 	return all
 }
 
-// orphans are the places of findings that no run of the report shows: those of runs without
-// faults, and those of the rights.
+// orphans returns the indexes of the findings that no run of the report shows: findings of runs without
+// faults, and findings about permissions.
 func (r *Report) orphans() []int {
 	shown := map[string]bool{}
 	for _, run := range r.Runs {
@@ -102,7 +102,7 @@ func (r *Report) orphans() []int {
 	return all
 }
 
-// timeline returns that of a finding, nil where there is none.
+// timeline returns the timeline of a finding, or nil if it does not have one.
 func (r *Report) timeline(key string) *Timeline {
 	for i := range r.Timelines {
 		if r.Timelines[i].Key == key {

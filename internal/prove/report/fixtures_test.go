@@ -20,20 +20,20 @@ import (
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// kinds of the resources in written traces.
+// kinds maps the resources in written traces to their kinds.
 var kinds = map[string]string{
 	"caches": "Cache", "configmaps": "ConfigMap", "services": "Service", "statefulsets": "StatefulSet",
 	"persistentvolumeclaims": "PersistentVolumeClaim", "pods": "Pod", "secrets": "Secret", "leases": "Lease",
 }
 
-// written makes a trace of lines, each with its time since the begin:
+// written builds a trace from lines. Each line begins with the time since the start:
 //
 //	0ms    step create 1.2s
 //	4ms    create configmaps/demo 201 changed ! kill after the effect on create configmaps #1
 //	6ms    ADDED configmaps/demo
 //	9ms    exit 9ms
 //
-// What follows a step's time is why it did not become silent.
+// The text after the duration of a step is the reason why it did not become silent.
 func written(t *testing.T, took time.Duration, text string) *runlog.Trace {
 	t.Helper()
 	run := &runlog.Trace{Namespace: "prove-1", Started: began, Took: took}
@@ -87,7 +87,7 @@ func asked(at time.Time, seq int64, words []string) requestlog.Request {
 	return r
 }
 
-// base is what the reports have in common.
+// base returns the fields that are the same in all reports.
 func base() report.Report {
 	return report.Report{
 		Operator: report.Operator{Name: "cache-operator", Command: []string{"./bin/manager", "--leader-elect"}},
@@ -99,7 +99,7 @@ func base() report.Report {
 	}
 }
 
-// withRuns adds runs: kills around each of some writes, conflicts, and one without a fault.
+// withRuns adds runs: one without a fault, and others with kills, conflicts and other faults at some writes.
 func withRuns(r report.Report, n int) report.Report {
 	writes := []fault.Match{
 		{Verb: "create", Resource: "configmaps", Name: "demo-a"}, {Verb: "create", Resource: "services", Name: "demo"},
@@ -128,7 +128,7 @@ func withRuns(r report.Report, n int) report.Report {
 	return r
 }
 
-// shows marks a run as the one that shows a finding.
+// shows marks a run as showing a finding.
 func shows(r *report.Report, run int, verdict report.Verdict, f finding.Finding) {
 	r.Runs[run].Verdict = verdict
 	r.Runs[run].Findings = append(r.Runs[run].Findings, f.Key())
@@ -152,7 +152,7 @@ func of(kind, name string) *workload.Ref {
 
 const killed = "kill after the effect on create configmaps demo-a #1"
 
-// intermediate: the operator is killed between two writes, and never makes the second.
+// intermediate returns a report in which the operator is killed between two writes and never executes the second.
 func intermediate(t *testing.T) report.Report {
 	r := withRuns(base(), 30)
 	r.Plans.Planned, r.Plans.Skipped = 42, 12
@@ -233,7 +233,7 @@ func intermediate(t *testing.T) report.Report {
 	return r
 }
 
-// stale: a second instance sees the past, and deletes a claim that is in use.
+// stale returns a report in which a second instance sees an earlier state and deletes a claim that is in use.
 func stale(t *testing.T) report.Report {
 	r := withRuns(base(), 12)
 	failing := written(t, 5*time.Second, `
@@ -287,7 +287,7 @@ func stale(t *testing.T) report.Report {
 	return r
 }
 
-// hotLoop: the operator writes without end, without any fault; and rights are wrong.
+// hotLoop returns a report in which the operator writes without end and without any fault, and permissions are wrong.
 func hotLoop(t *testing.T) report.Report {
 	r := withRuns(base(), 1)
 	var lines strings.Builder
@@ -336,7 +336,7 @@ func interrupted() report.Report {
 	return r
 }
 
-// hostile has in each text what would do harm in one of the outputs.
+// hostile returns a report whose texts all contain characters that would do harm in one of the outputs.
 func hostile() report.Report {
 	const bad = "</script><script>alert(1)</script><img src=x onerror=alert(2)>]]>\x1b[2J\x07\u202e\xff&\"'`${x}{{.}}"
 	r := withRuns(base(), 2)
@@ -365,7 +365,7 @@ func hostile() report.Report {
 	return r
 }
 
-// reports are all, by the names of their golden files.
+// reports returns all reports, by the names of their golden files.
 func reports(t *testing.T) map[string]report.Report {
 	t.Helper()
 	return map[string]report.Report{

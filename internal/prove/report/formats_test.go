@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/report"
 )
 
-// TestJUnit: it is well-formed, and its counts are those of its cases.
+// The JUnit output is well-formed, and its counts match its cases.
 func TestJUnit(t *testing.T) {
 	t.Parallel()
 	type suite struct {
@@ -69,8 +69,8 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// TestSARIF holds what code scanning insists on. That the files of testdata are valid by the
-// format's schema was checked when they were made.
+// The SARIF output meets the requirements of code scanning. The files in testdata were validated against the
+// schema of the format when they were created.
 func TestSARIF(t *testing.T) {
 	t.Parallel()
 	for name, r := range reports(t) {
@@ -112,8 +112,8 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// TestHTML: the page is well-formed, fetches nothing, and has in it no element and no attribute that
-// came with the data.
+// The page is well-formed, loads nothing, and contains no element and no attribute that
+// comes from the data.
 func TestHTML(t *testing.T) {
 	t.Parallel()
 	for name, r := range reports(t) {
@@ -153,7 +153,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// steers tells of characters that move a cursor or turn the direction of reading.
+// steers reports whether a character moves the cursor or changes the text direction.
 func steers(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 }
@@ -170,7 +170,7 @@ func innocent(t *testing.T, name, element string, attribute html.Attribute) {
 	}
 }
 
-// balanced: each element that is begun is ended.
+// balanced checks that each opened element is closed.
 func balanced(t *testing.T, name string, page []byte) {
 	t.Helper()
 	void := []string{"meta", "input", "br", "hr"}
@@ -197,7 +197,7 @@ func balanced(t *testing.T, name string, page []byte) {
 	}
 }
 
-// TestPageIsSmall: 200 plans and 5 findings, with as much beside them as a report takes, are less
+// A page with 200 plans and 5 findings, each with as much data as a report can contain, is smaller
 // than 1 MB.
 func TestPageIsSmall(t *testing.T) {
 	t.Parallel()
@@ -216,8 +216,8 @@ func TestPageIsSmall(t *testing.T) {
 	}
 }
 
-// TestTextFits: no line is wider than the terminal but a command to be copied, and nothing of the
-// data steers it.
+// No line is wider than the terminal, except a command to be copied, and the data contains
+// no character that controls the terminal.
 func TestTextFits(t *testing.T) {
 	t.Parallel()
 	for name, r := range reports(t) {

@@ -14,8 +14,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the outputs to testdata as they are now")
 
-// outputs are what is compared with files in testdata, by their endings. That of JSON is compared by
-// TestJSON with what went in.
+// outputs contains the outputs that are compared with files in testdata, by file extension. TestJSON compares the JSON output
+// with its input.
 var outputs = map[string]func(io.Writer, report.Report) error{
 	"txt": func(w io.Writer, r report.Report) error {
 		return report.Text(w, r, report.Look{Width: 100}, report.File{What: "page", Path: "prove-report/index.html"})
@@ -25,10 +25,10 @@ var outputs = map[string]func(io.Writer, report.Report) error{
 	"html":      report.HTML,
 }
 
-// constant parts of a page are not kept with each.
+// constant matches the parts of a page that are always the same. They are not stored with each page.
 var constant = regexp.MustCompile(`(?s)<style>.*?</style>|<script>[^<].*?</script>|sha256-[^&']*`)
 
-// alike are outputs that show nothing that the other ones do not.
+// alike contains outputs that show nothing beyond the other outputs.
 var alike = map[string]bool{
 	"intermediate.html": true, "clean.html": true, "intermediate.junit.xml": true, "clean.junit.xml": true, "interrupted.junit.xml": true,
 }
@@ -52,7 +52,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestLooks: the verdict in colors, and in a narrow terminal.
+// The text output is correct in colors and in a narrow terminal.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	for name, look := range map[string]report.Look{"colour.txt": {Width: 100, Colour: true}, "narrow.txt": {Width: 48}} {

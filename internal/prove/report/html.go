@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// The page's parts. They are put into it, so that it is one file that fetches nothing.
+// The parts of the page. They are embedded, so that the page is one file that loads nothing.
 var (
 	//go:embed page.html
 	pageTemplate string
@@ -27,8 +27,8 @@ var (
 
 var pages = template.Must(template.New("page").Parse(pageTemplate))
 
-// HTML writes a page that needs nothing beside itself, for light and dark screens and for paper.
-// Without JavaScript it lacks the filter and the copy button only.
+// HTML writes a page that does not need other files, for light and dark screens and for printing.
+// Without JavaScript, only the filter and the copy button are missing.
 func HTML(w io.Writer, r Report) error {
 	r = Redact(r)
 	var page strings.Builder
@@ -39,11 +39,11 @@ func HTML(w io.Writer, r Report) error {
 	return err
 }
 
-// htmlView is what the page shows.
+// htmlView is the data that the page shows.
 type htmlView struct {
 	Style  template.CSS
 	Script template.JS
-	// ScriptHash lets a browser run this script and no other.
+	// ScriptHash restricts the browser to this script.
 	ScriptHash string
 
 	Name, Headline, Tone string
@@ -59,7 +59,7 @@ type htmlView struct {
 	Balanced             bool
 }
 
-// figure is a number with what it counts.
+// figure is a number with a label.
 type figure struct{ Value, Of string }
 
 type suiteView struct {
@@ -67,21 +67,21 @@ type suiteView struct {
 	Cells []runView
 }
 
-// runView is a plan that was run.
+// runView is a plan that was executed.
 type runView struct {
 	Number                          int
 	Plan, Why, Class, Took, Verdict string
-	// Cards are the numbers of its findings.
+	// Cards contains the numbers of its findings.
 	Cards []int
 }
 
 type propertyView struct {
 	ID, Title string
-	// Count is how many findings break it.
+	// Count is the number of findings about the property.
 	Count int
 }
 
-// card is a finding.
+// card is a finding as the page shows it.
 type card struct {
 	Number                        int
 	Title, Of, Message, Means     string
@@ -89,7 +89,7 @@ type card struct {
 	Also                          string
 	Flaky, Note                   bool
 	Accepted, Flakiness           string
-	// Planned: there is a plan, whose Faults may be none.
+	// Planned is true if the finding has a plan. Faults may still be empty.
 	Planned  bool
 	Faults   [][]part
 	Diff     []difference
@@ -135,7 +135,7 @@ func viewOf(r *Report) htmlView {
 	return v
 }
 
-// toneOf is how the headline looks.
+// toneOf returns the style of the headline.
 func toneOf(r *Report) string {
 	switch {
 	case r.Failures() > r.flaky():
@@ -221,7 +221,7 @@ func (r *Report) card(i int) card {
 	return c
 }
 
-// faultsOf says the faults of a finding's plan, nothing where it shows without.
+// faultsOf describes the faults of a finding's plan. It returns nil if the finding occurs without faults.
 func faultsOf(f *finding.Finding) []string {
 	var all []string
 	if f.Plan != nil {
@@ -232,13 +232,13 @@ func faultsOf(f *finding.Finding) []string {
 	return all
 }
 
-// part is a piece of a sentence, which may be a request.
+// part is a piece of a sentence. It may be a request, which is shown as code.
 type part struct {
 	Text string
 	Code bool
 }
 
-// parted finds what is between backticks.
+// parted splits sentences at backticks: the text between backticks is code.
 func parted(sentences []string) [][]part {
 	var all [][]part
 	for _, sentence := range sentences {
@@ -251,7 +251,7 @@ func parted(sentences []string) [][]part {
 	return all
 }
 
-// upper begins a sentence.
+// upper capitalizes the first letter of a text.
 func upper(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 {

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// JSON writes the report itself, without the values of Secrets: a plan in it cannot be replayed
-// where it creates one. Its plan file can.
+// JSON writes the report itself, without the values of Secrets. A plan in it cannot be replayed
+// if it creates a Secret. Its plan file can be replayed.
 func JSON(w io.Writer, r Report) error {
 	r = Redact(r)
 	r.Format = Format

@@ -10,9 +10,9 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// JUnit writes a test case for each plan, in a suite for each class of faults, as CI systems read
-// them. A plan whose fault did not strike is skipped; a finding that no plan shows is a case of its
-// own.
+// JUnit writes a test case for each plan, in a suite for each class of faults, in the format of CI
+// systems. A plan whose fault was not injected is skipped. A finding that no plan shows is a separate
+// case.
 func JUnit(w io.Writer, r Report) error {
 	r = Redact(r)
 	all := testSuites{Name: "operon prove " + terminal.Clean(r.Operator.Name), Time: seconds(r.Took)}
@@ -106,7 +106,7 @@ func (s *testSuite) add(c testCase) {
 	}
 }
 
-// caseOf is that of a run. What it showed is one failure: many readers take no second one.
+// caseOf returns the test case of a run. All its findings are one failure, because many readers do not accept a second one.
 func (r *Report) caseOf(i int) testCase {
 	run := &r.Runs[i]
 	c := testCase{Name: terminal.Clean(run.Plan), Class: terminal.Clean(FaultClass(run.Faults)), Time: seconds(run.Took), took: run.Took}
@@ -127,7 +127,7 @@ func (r *Report) caseOf(i int) testCase {
 	return c
 }
 
-// failureOf says some findings, as they are said on a terminal.
+// failureOf describes findings in the same words as on a terminal.
 func (r *Report) failureOf(findings []int) *failure {
 	text := &page{}
 	for _, i := range findings {

@@ -10,21 +10,21 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// Standing is how far the work is at a moment.
+// Standing is the progress at a moment.
 type Standing struct {
-	// Now is the moment, Began that at which the first plan began, zero before.
+	// Now is the moment. Began is when the first plan began, and zero before that.
 	Now, Began time.Time
-	// Until is when the budget is used up, zero where there is none.
+	// Until is the end of the time budget. It is zero if there is no budget.
 	Until time.Time
-	// Done and Planned count plans. Before any is planned, At alone is shown.
+	// Done and Planned are numbers of plans. While Planned is 0, only At is shown.
 	Done, Planned int
 	Findings      int
-	// At is what is being done: the name of the plan at work, or "learning what the operator does".
+	// At is the current activity: the name of the current plan, or "learning what the operator does".
 	At string
 }
 
-// Progress says how far the work is: on a terminal in one line that is written again, elsewhere in
-// a line every few seconds. It may be used by several goroutines.
+// Progress prints the progress: on a terminal in one line that is updated, elsewhere in
+// a new line every few seconds. It is safe for concurrent use.
 type Progress struct {
 	out      io.Writer
 	terminal bool
@@ -38,14 +38,14 @@ type Progress struct {
 	stopped bool
 }
 
-// NewProgress returns a Progress that writes to out. Look is asked for the width each time, as
-// people resize terminals.
+// NewProgress returns a Progress that writes to out. It calls look for the width each time, because
+// users resize terminals.
 func NewProgress(out io.Writer, terminal bool, look func() Look) *Progress {
 	return &Progress{out: out, terminal: terminal, look: look}
 }
 
-// Update shows a standing, unless another one was shown just before. The last one is shown in any
-// case: that of which all plans are done.
+// Update shows a standing, unless another one was shown just before. The last standing, in which all plans
+// are done, is always shown.
 func (p *Progress) Update(s Standing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,8 +63,8 @@ func (p *Progress) Update(s Standing) {
 	p.draw()
 }
 
-// Close takes the line away, so that what follows begins where it was. It may be called twice, and
-// while others call Update, as when the user interrupts: nothing is written afterwards.
+// Close erases the line, so that the next output begins in its place. It may be called twice, and
+// concurrently with Update, for example when the user interrupts. Nothing is written afterwards.
 func (p *Progress) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,8 +72,8 @@ func (p *Progress) Close() {
 	p.stopped = true
 }
 
-// Escape sequences: to the line's begin, and what is behind the cursor away. The line is written
-// over the one before and not blanked first, so that it does not flicker.
+// Escape sequences: move the cursor to the start of the line, and erase the text after the cursor. A new line is written
+// over the previous one without blanking it first, so that it does not flicker.
 const (
 	toBegin = "\r"
 	clear   = "\x1b[K"
@@ -93,12 +93,12 @@ func (p *Progress) draw() {
 		fmt.Fprintln(p.out, p.now.line(look, 1<<20))
 		return
 	}
-	// A line as wide as the terminal would wrap.
+	// A line with the full width of the terminal would wrap.
 	io.WriteString(p.out, toBegin+p.now.line(look, look.Columns()-1)+clear)
 	p.drawn = true
 }
 
-// line is a standing in at most width columns. The plan at work is what is cut.
+// line formats a standing in at most width columns. If there is not enough room, the name of the current plan is cut.
 func (s Standing) line(look Look, width int) string {
 	if s.Planned == 0 {
 		return terminal.CutMiddle(terminal.Line(s.At), width)
@@ -125,7 +125,8 @@ func (s Standing) line(look Look, width int) string {
 	return text
 }
 
-// left is the time until the budget is used up, or until all plans are done if that is sooner.
+// left returns the time until the budget is used up, or until all plans are done if that is sooner. It returns false if
+// neither is known.
 func (s Standing) left() (time.Duration, bool) {
 	left, known := time.Duration(0), false
 	if !s.Until.IsZero() {

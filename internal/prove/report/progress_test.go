@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/report"
 )
 
-// standing is one so long after the begin.
+// standing returns a standing at a time after the start.
 func standing(after time.Duration, done, findings int) report.Standing {
 	return report.Standing{
 		Now: began.Add(after), Began: began, Until: began.Add(2 * time.Minute), Done: done, Planned: 200, Findings: findings,
@@ -68,7 +68,7 @@ func TestProgressInALog(t *testing.T) {
 	}
 }
 
-// TestProgressFromMany runs under the race detector.
+// Progress is safe for concurrent use. The race detector checks this.
 func TestProgressFromMany(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

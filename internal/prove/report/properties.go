@@ -5,17 +5,17 @@ import (
 	"github.com/operon-framework/operon/internal/tools/sarif"
 )
 
-// property is what is said of a property that does not hold.
+// property contains the texts about a property that does not hold.
 type property struct {
 	id finding.Property
-	// broken is what is wrong, title the property itself, each without a full stop.
+	// broken describes what is wrong. title is the property itself. Neither ends with a period.
 	broken, title string
-	// means is what comes of it, advice what to look for. Both are sentences.
+	// means describes the consequences. advice describes what to check. Both are sentences.
 	means, advice string
 	level         string
 }
 
-// properties are all that can be broken, in the order of docs/prove/properties.md.
+// properties contains all properties, in the order of docs/prove/properties.md.
 var properties = []property{
 	{finding.SameState, "a fault has a lasting effect", "Faults have no lasting effect",
 		"The operator does not reach the state that it reaches without faults.",
@@ -61,7 +61,7 @@ var properties = []property{
 		"Remove the rule, or add a sample that needs it.", sarif.Note},
 }
 
-// about returns what is said of a property. One that is not known here is its name.
+// about returns the texts about a property. For an unknown property, it uses the name of the property.
 func about(id finding.Property) property {
 	for _, p := range properties {
 		if p.id == id {

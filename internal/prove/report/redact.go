@@ -14,19 +14,19 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// lastApplied is where kubectl keeps a copy of an object, a Secret's values among it.
+// lastApplied is the annotation in which kubectl stores a copy of an object, including the values of a Secret.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// searched is how long a value of a Secret has to be, in bytes, to be looked for elsewhere: those
-// that are shorter are words that everybody uses.
+// searched is the minimum length in bytes of a Secret's value that is searched for in other texts. Shorter
+// values are often common words.
 const searched = 6
 
-// Redact returns a report without the values of Secrets. Each stands as a number, the same for the
-// same value: "‹secret value 1›". Values that are known from a Secret, as they are or in base64, are
-// also taken out of what is said of other objects, and of what the operator printed. Hashes of what
-// requests carried are left out.
+// Redact returns a report without the values of Secrets. Each value is replaced with a number, the same number for the
+// same value: "‹secret value 1›". Values that are known from a Secret are also removed, in plain text and in base64,
+// from the data about other objects and from the output of the operator. Hashes of the
+// bodies of requests are omitted.
 //
-// The report that is given stays as it is. What was redacted before is left alone.
+// The given report is not changed. Values that are already redacted stay as they are.
 func Redact(r Report) Report {
 	m := &mask{numbers: map[string]string{}}
 	r.Findings = slices.Clone(r.Findings)
@@ -54,15 +54,16 @@ func Redact(r Report) Report {
 	return r
 }
 
-// mask knows the values that must not be seen.
+// mask contains the values that must not be shown.
 type mask struct {
 	numbers map[string]string
-	// known are the values to be looked for, the longest first, and replacer does it once all are.
+	// known contains the values to search for, the longest first. replacer replaces them. It is created when all values are
+	// known.
 	known    []string
 	replacer *strings.Replacer
 }
 
-// secrets hides what is a Secret's by its place.
+// secrets hides the values in fields of Secrets.
 func (m *mask) secrets(f *finding.Finding) {
 	f.Diff = slices.Clone(f.Diff)
 	for i := range f.Diff {
@@ -99,14 +100,14 @@ func (m *mask) step(s *workload.Step) {
 	}
 }
 
-// isSecret tells it of a kind, or of an object written as kind/name.
+// isSecret reports whether a kind, or an object written as kind/name, is a Secret.
 func isSecret(of string) bool {
 	kind, _, _ := strings.Cut(of, "/")
 	kind, _, _ = strings.Cut(kind, ".")
 	return strings.EqualFold(kind, "secret") || strings.EqualFold(kind, "secrets")
 }
 
-// value hides what a field of a Secret holds, given as JSON.
+// value hides the content of a field of a Secret, given as JSON.
 func (m *mask) value(path, text string) string {
 	if text == "" {
 		return ""
@@ -127,7 +128,7 @@ func (m *mask) value(path, text string) string {
 	return compact(value)
 }
 
-// whole hides what stands for a whole Secret: the object, or a word about it.
+// whole hides the values in a value that stands for a whole Secret: the object, or a word about it, which stays.
 func (m *mask) whole(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -153,7 +154,7 @@ func (m *mask) object(object map[string]any) {
 	}
 }
 
-// copies hides what kubectl keeps, wherever it is.
+// copies hides the copies that kubectl stores, at any depth.
 func (m *mask) copies(value any) any {
 	fields, ok := value.(map[string]any)
 	if !ok {
@@ -169,7 +170,7 @@ func (m *mask) copies(value any) any {
 	return fields
 }
 
-// leaves hides all that is in a value.
+// leaves hides everything in a value.
 func (m *mask) leaves(value any, encoded bool) any {
 	switch v := value.(type) {
 	case nil:
@@ -196,7 +197,7 @@ func (m *mask) leaves(value any, encoded bool) any {
 	}
 }
 
-// number is what stands for a value.
+// number returns the replacement of a value.
 func (m *mask) number(value string) string {
 	if strings.HasPrefix(value, "‹secret value ") {
 		return value
@@ -213,7 +214,7 @@ func (m *mask) number(value string) string {
 	return number
 }
 
-// text takes the values that are known out of a text.
+// text removes known values from a text.
 func (m *mask) text(text string) string {
 	if m.replacer == nil {
 		var pairs []string
@@ -236,7 +237,7 @@ func (m *mask) texts(all []string) []string {
 	return hidden
 }
 
-// elsewhere hides known values in the rest of a finding.
+// elsewhere hides known values in the other fields of a finding.
 func (m *mask) elsewhere(f *finding.Finding) {
 	f.Message, f.Step, f.Log = m.text(f.Message), m.text(f.Step), m.texts(f.Log)
 	for i := range f.Diff {
@@ -256,7 +257,7 @@ func (m *mask) elsewhere(f *finding.Finding) {
 // copied hides known values in the objects of a step, and in its name.
 func (m *mask) copied(s *workload.Step) {
 	s.Name = m.text(s.Name)
-	for i, object := range s.Apply { // a copy already, but not the objects
+	for i, object := range s.Apply { // the slice is a copy already, but the objects are not
 		if object != nil {
 			s.Apply[i] = &unstructured.Unstructured{Object: m.within(object.Object).(map[string]any)}
 		}
@@ -268,7 +269,7 @@ func (m *mask) copied(s *workload.Step) {
 	}
 }
 
-// within returns a value without those that are known.
+// within returns a value without known values.
 func (m *mask) within(value any) any {
 	switch v := value.(type) {
 	case string:

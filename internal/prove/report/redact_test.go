@@ -23,7 +23,7 @@ const password, other = `corr<ect "horse"`, "battery-staple"
 
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// confiding is a report with values of Secrets in each place where they can be.
+// confiding returns a report with values of Secrets in all places that can contain them.
 func confiding() report.Report {
 	secret := func() *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -117,11 +117,11 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// TestJSON: what is read is what was written.
+// A JSON report that is read and written again is unchanged.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	for name, r := range reports(t) {
-		if name == "hostile" { // has what is no UTF-8
+		if name == "hostile" { // contains invalid UTF-8
 			continue
 		}
 		written := output(t, report.JSON, r)
@@ -138,7 +138,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever can be read can be written in each form.
+// Every report that can be read can be written in each format.
 func FuzzRead(f *testing.F) {
 	var seed bytes.Buffer
 	if err := report.JSON(&seed, confiding()); err != nil {

@@ -9,113 +9,113 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// Format is that of a report as JSON.
+// Format is the format name of a report as JSON.
 const Format = "operon-report/1"
 
-// Report is what was done with an operator, and what came of it. Outputs show its lists in the
-// order in which they are: the most important finding and the first run come first.
+// Report contains what was done with an operator, and the results. Outputs keep the order of its
+// lists: the most important finding and the first run come first.
 type Report struct {
-	// Format is [Format]; [JSON] writes it where it is empty.
+	// Format is [Format]. [JSON] sets it if it is empty.
 	Format   string   `json:"format"`
 	Operator Operator `json:"operator"`
-	// Cluster is the version of its Kubernetes: v1.37.2.
+	// Cluster is the version of Kubernetes, such as v1.37.2.
 	Cluster string `json:"cluster,omitempty"`
-	// Started and Took are of everything, in nanoseconds, runs without faults among it.
+	// Started and Took are the start and the duration in nanoseconds of the whole session, including runs without faults.
 	Started time.Time     `json:"started"`
 	Took    time.Duration `json:"took"`
-	// Budget is the time that there was, 0 where it was not limited.
+	// Budget is the time limit. 0 means no limit.
 	Budget time.Duration `json:"budget,omitempty"`
-	// Seed is what chose between equals.
+	// Seed is the seed of the choice between equal alternatives.
 	Seed int64 `json:"seed"`
 	// Plans counts them.
 	Plans Plans `json:"plans"`
-	// Checked are the properties that were judged: those without a finding held.
+	// Checked contains the properties that were checked. The properties without a finding held.
 	Checked []finding.Property `json:"checked,omitempty"`
-	// Runs are those of the plans that were executed, one for each.
+	// Runs contains one run for each executed plan.
 	Runs []Run `json:"runs"`
-	// Findings are what is wrong, one for each Key.
+	// Findings contains one finding for each Key.
 	Findings []finding.Finding `json:"findings"`
-	// Timelines show findings beside a run without faults, found by their Key. A finding need not
-	// have one.
+	// Timelines shows findings beside a run without faults, by Key. A finding may have
+	// no timeline.
 	Timelines []Timeline `json:"timelines,omitempty"`
-	// Rights are nil where nobody asked for them.
+	// Rights is nil if permissions were not requested.
 	Rights *Rights `json:"rights,omitempty"`
-	// Interrupted: it was ended before all was done that there was time for.
+	// Interrupted means that the session ended before all plans that fit into the budget were executed.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Notes say what was not covered, in sentences: "the operator's kinds have no namespace: one
+	// Notes contains sentences about what was not covered: "the operator's kinds have no namespace: one
 	// plan at a time".
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Operator is what was tested.
+// Operator is the operator that was tested.
 type Operator struct {
 	Name string `json:"name"`
-	// Command started it, empty for a manager in a test.
+	// Command is the command that started it. It is empty for a manager in a test.
 	Command []string `json:"command,omitempty"`
 }
 
 // Plans counts plans.
 type Plans struct {
-	// Planned are all that were worth a run, Run those that had one.
+	// Planned is the number of plans that were worth a run. Run is the number of executed plans.
 	Planned int `json:"planned"`
 	Run     int `json:"run"`
-	// Skipped are those that there was no time for.
+	// Skipped is the number of plans that were not executed because of the time limit.
 	Skipped int `json:"skipped,omitempty"`
-	// Void are those, of Run, in which the fault did not strike.
+	// Void is the number of executed plans whose fault was not injected.
 	Void int `json:"void,omitempty"`
 }
 
-// Verdict is what came of a run.
+// Verdict is the result of a run.
 type Verdict string
 
 // Verdicts.
 const (
-	// Passed: every property held.
+	// Passed means that every property held.
 	Passed Verdict = "passed"
-	// Failed: one did not, and in a second run neither.
+	// Failed means that a property did not hold, and did not hold in a second run.
 	Failed Verdict = "failed"
-	// Flaky: one did not, and did in further runs.
+	// Flaky means that a property did not hold, but held in further runs.
 	Flaky Verdict = "flaky"
-	// Void: the fault did not strike, so that nothing is known.
+	// Void means that the fault was not injected, so the run shows nothing.
 	Void Verdict = "void"
 )
 
-// Run is one plan, executed.
+// Run is one executed plan.
 type Run struct {
-	// Plan is its name, and Why what made it promising.
+	// Plan is the name of the plan. Why is the reason for choosing it.
 	Plan string `json:"plan"`
 	Why  string `json:"why,omitempty"`
-	// Faults are the plan's, none where the workload alone was the test.
+	// Faults contains the faults of the plan. It is empty if only the workload was tested.
 	Faults  []fault.Fault `json:"faults,omitempty"`
 	Took    time.Duration `json:"took"`
 	Verdict Verdict       `json:"verdict"`
-	// Findings are the Keys of what it showed.
+	// Findings contains the Keys of the findings that the run shows.
 	Findings []string `json:"findings,omitempty"`
 }
 
-// Rights are what the runs tell of the operator's permissions.
+// Rights contains what the runs show about the operator's permissions.
 type Rights struct {
-	// Needed are the Roles that are enough, as YAML.
+	// Needed contains the Roles with exactly the needed permissions, as YAML.
 	Needed string `json:"needed,omitempty"`
-	// Undeclared: nobody said what the operator may do, so that it might do anything.
+	// Undeclared means that no permissions of the operator are declared, so that every request was allowed.
 	Undeclared bool `json:"undeclared,omitempty"`
-	// Missing are permissions that were refused, Unused those that were granted and never used,
-	// each in a line.
+	// Missing contains the permissions that were missing. Unused contains the permissions that were granted and never used.
+	// Each permission is one line.
 	Missing []string `json:"missing,omitempty"`
 	Unused  []string `json:"unused,omitempty"`
 }
 
-// Timeline shows a finding: the run in which it was found, and one without faults.
+// Timeline shows a finding: the run in which it was found, and a run without faults.
 type Timeline struct {
-	// Key is the finding's.
+	// Key is the Key of the finding.
 	Key     string `json:"key"`
 	Failing Course `json:"failing"`
-	// Reference is nil where the finding needs none.
+	// Reference is nil if the finding does not need one.
 	Reference *Course `json:"reference,omitempty"`
 }
 
-// Course is what happened in one run, cut to what matters, without the objects themselves. [CourseOf]
-// makes it of a trace.
+// Course contains the relevant parts of one run, without the objects themselves. [CourseOf]
+// creates it from a trace.
 type Course struct {
 	Started  time.Time            `json:"started"`
 	Took     time.Duration        `json:"took"`
@@ -124,17 +124,17 @@ type Course struct {
 	Changes  []runlog.Change      `json:"changes"`
 	Exits    []runlog.Exit        `json:"exits,omitempty"`
 	Struck   []fault.Fault        `json:"struck,omitempty"`
-	// Cut is how many requests and changes were left out because there were too many. Requests
-	// that show nothing (discovery, leases, events) are left out and not counted.
+	// Cut is the number of requests and changes that were omitted because there were too many. Requests
+	// that show nothing (discovery, leases, events) are omitted and not counted.
 	Cut int `json:"cut,omitempty"`
 }
 
-// Step is one of the workload, in a [Course].
+// Step is a step of the workload in a [Course].
 type Step struct {
 	Name string        `json:"name"`
 	At   time.Time     `json:"at"`
 	Took time.Duration `json:"took"`
-	// Silent: the operator became silent. Where it did not, Why says what went on.
+	// Silent means that the operator became silent. If it did not, Why describes the activity.
 	Silent bool   `json:"silent"`
 	Why    string `json:"why,omitempty"`
 }

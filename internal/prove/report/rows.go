@@ -9,15 +9,15 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// requestRow is a request in the columns of a table.
+// requestRow is a request as a row of a table.
 type requestRow struct {
 	Offset, Verb, Object, Status, Effect string
-	// Mark says what was done to it on purpose, empty where nothing was.
+	// Mark names the faults that were injected into the request. It is empty if there were none.
 	Mark string
 }
 
-// requestRows lays out requests. Times are from the first one that a fault struck, or else from
-// the first.
+// requestRows formats requests. Times are relative to the first request with a fault, or, if there is none, to
+// the first request.
 func requestRows(requests []requestlog.Request) []requestRow {
 	if len(requests) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func offset(d time.Duration) string {
 	return "+" + took(d)
 }
 
-// status is what the operator got, with what the server gave where that is something else.
+// status returns the status that the operator received, and the status from the server if it is different.
 func status(r *requestlog.Request) string {
 	switch {
 	case r.Status == 0 && r.Served == 0:
@@ -69,7 +69,7 @@ func effect(r *requestlog.Request) string {
 	return string(r.Effect)
 }
 
-// mark are the faults of a request, without the request that they are on.
+// mark returns the faults of a request, without the request that they match.
 func mark(text string) string {
 	faults := strings.Split(text, "; ")
 	for i, one := range faults {

@@ -11,9 +11,9 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// SARIF writes a result for each finding, in the Static Analysis Results Interchange Format 2.1.0:
-// for code scanning. A result's place is the plan file that replays it, and its object; results of
-// two reports with the same fingerprint are the same finding. The level of what is flaky is note.
+// SARIF writes a result for each finding, in the Static Analysis Results Interchange Format 2.1.0,
+// for code scanning. The locations of a result are the plan file that replays it, and its object. Results of
+// two reports with the same fingerprint are the same finding. The level of flaky findings is note.
 func SARIF(w io.Writer, r Report) error {
 	r = Redact(r)
 	run := sarif.Run{Tool: "operon prove", ID: "operon-prove/", Columns: "utf16CodeUnits"}
@@ -56,7 +56,7 @@ func ruleOf(p *property) sarif.Rule {
 	}
 }
 
-// messageOf says a finding in a few sentences.
+// messageOf describes a finding in a few sentences.
 func messageOf(f *finding.Finding) string {
 	text := terminal.Clean(short(f.Message, shown)) + "."
 	for _, one := range faultsOf(f) {
@@ -68,7 +68,7 @@ func messageOf(f *finding.Finding) string {
 	return text
 }
 
-// locations are the plan file and the object.
+// locations returns the plan file and the object as a location.
 func locations(f *finding.Finding) []sarif.Object {
 	location := sarif.Object{}
 	if f.File != "" {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// summary writes what was done, what held, and what was not covered.
+// summary writes what was executed, which properties held, and what was not covered.
 func (p *page) summary(r *Report, files []File) {
 	p.put("")
 	p.labelled("cases", plain, figures(r))
@@ -34,7 +34,7 @@ func (p *page) summary(r *Report, files []File) {
 	}
 }
 
-// figures say how many plans there were, how long they took, and which were not run.
+// figures describes how many plans were executed, how long they took, and how many were not executed.
 func figures(r *Report) string {
 	text := fmt.Sprintf("%d run in %s", r.Plans.Run, took(r.Took))
 	if r.Plans.Run > 0 {
@@ -52,7 +52,7 @@ func figures(r *Report) string {
 	return text + fmt.Sprintf("; seed %d", r.Seed)
 }
 
-// covered says which faults there were, and how many of each.
+// covered describes the classes of faults, with the number of runs of each.
 func covered(r *Report) string {
 	var parts []string
 	for _, s := range r.suites() {

@@ -9,15 +9,15 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// File is one that was written, for the reader to open.
+// File is a file that was written for the reader.
 type File struct {
-	// What it is: "page", "JUnit".
+	// What is the kind of file: "page", "JUnit".
 	What string
 	Path string
 }
 
 // Text writes the verdict for people: each finding in a few lines, then a summary that ends with
-// the files that were written.
+// the list of written files.
 func Text(w io.Writer, r Report, look Look, files ...File) error {
 	r = Redact(r)
 	p := &page{Look: look}
@@ -42,7 +42,7 @@ func (p *page) put(lines ...string) {
 	}
 }
 
-// labeled writes a text that is wrapped beside its label.
+// labelled writes a label and a text. The text is wrapped beside the label.
 func (p *page) labelled(label string, c string, text string) {
 	const indent, labels = 3, 9
 	for i, part := range terminal.Wrap(text, p.Columns()-indent-labels) {
@@ -66,7 +66,7 @@ func (p *page) headline(r *Report) {
 	}
 }
 
-// Headline is a report in a line: "2 findings, 1 of them flaky, in 118 plans".
+// Headline returns a report in one line: "2 findings, 1 of them flaky, in 118 plans".
 func Headline(r Report) string {
 	text := "no failures"
 	if len(r.Findings) == 0 {
@@ -134,7 +134,7 @@ func (p *page) finding(number int, f *finding.Finding) {
 	}
 }
 
-// flakiness says how often a flaky finding showed.
+// flakiness describes how often a flaky finding occurred.
 func flakiness(f *finding.Finding) string {
 	if f.Runs == 0 {
 		return "not every run of the test case showed it"
@@ -142,7 +142,7 @@ func flakiness(f *finding.Finding) string {
 	return fmt.Sprintf("seen in %d of %d runs of the same test case", f.Seen, f.Runs)
 }
 
-// toneOfFinding is the color of a finding's title.
+// toneOfFinding returns the color of a finding's title.
 func toneOfFinding(f *finding.Finding) string {
 	if f.Fails() {
 		return red
@@ -150,7 +150,7 @@ func toneOfFinding(f *finding.Finding) string {
 	return yellow
 }
 
-// ReplayCommand is what repeats the run of a plan file.
+// ReplayCommand returns the command that repeats the run of a plan file.
 func ReplayCommand(file string) string {
 	if strings.Trim(file, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=@:+,") != "" {
 		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
@@ -175,7 +175,7 @@ func (p *page) faults(f *finding.Finding) {
 	}
 }
 
-// requests writes a table of the last ones.
+// requests writes a table of the last requests of a finding.
 func (p *page) requests(f *finding.Finding) {
 	rows := requestRows(f.Last)
 	if len(rows) == 0 {
@@ -200,7 +200,7 @@ func (p *page) requests(f *finding.Finding) {
 	}
 }
 
-// Columns of the table of requests: how wide they become at most, and which one gives way.
+// The columns of the table of requests: the maximum widths, and the column that is made narrower if there is not enough room.
 var widest = [5]int{9, 16, terminal.MaxWidth, 12, 10}
 
 const objects = 2
@@ -209,8 +209,8 @@ func (r requestRow) cells() [5]string {
 	return [5]string{r.Offset, r.Verb, r.Object, r.Status, r.Effect}
 }
 
-// request writes a row. What was done to it on purpose stands behind it, or below it where there is
-// no room.
+// request writes a row. The faults that were injected into the request follow in the same line, or in the next line if
+// there is not enough room.
 func (p *page) request(row requestRow, width [5]int) {
 	cells := row.cells()
 	for i := range cells {
@@ -247,7 +247,7 @@ func (p *page) differences(f *finding.Finding) {
 	}
 }
 
-// rowsOfLine is how many rows of a terminal a line of a difference takes at most.
+// rowsOfLine is the maximum number of terminal rows for one line of a difference.
 const rowsOfLine = 6
 
 func (p *page) diffLine(l diffLine) {
@@ -277,5 +277,5 @@ func (p *page) log(f *finding.Finding) {
 	}
 }
 
-// shownLog is how many of the operator's lines are shown.
+// shownLog is the number of lines of the operator's log that are shown.
 const shownLog = 8

@@ -20,20 +20,20 @@ type timelineView struct {
 	Steps         []stepRow
 }
 
-// stepRow is a step in each run.
+// stepRow is a step with a cell for each run.
 type stepRow struct {
 	Name string
 	Runs []stepCell
 }
 
-// stepCell is a step in one run. Why says why the operator did not become silent.
+// stepCell is a step in one run. Why is the reason why the operator did not become silent.
 type stepCell struct {
 	Took, Why string
 	Events    []event
 }
 
-// event is something that happened. Kind selects how it looks, and Differs marks objects that are
-// not the same in the other run. Tip lists the reads that one entry stands for.
+// event is an entry of a timeline. Kind selects its style. Differs marks objects that are
+// different in the other run. Tip lists the reads that one entry combines.
 type event struct {
 	at              time.Time
 	Offset          string
@@ -41,7 +41,7 @@ type event struct {
 	Differs         bool
 }
 
-// view lays out a timeline.
+// view returns a timeline as a table.
 func (t *Timeline) view(f *finding.Finding) *timelineView {
 	v := &timelineView{Titles: []string{"This run"}}
 	if _, known := t.Failing.struck(); known {
@@ -67,13 +67,13 @@ func (t *Timeline) view(f *finding.Finding) *timelineView {
 	return v
 }
 
-// begin is where a step begins in a run.
+// begin is the start of a step in a run.
 type begin struct {
 	name string
 	at   time.Time
 }
 
-// begins are those of a run's steps, and before them that of the run itself. Repeated names are numbered.
+// begins returns the starts of a run's steps, preceded by the start of the run itself. Repeated names are numbered.
 func begins(c *Course) []begin {
 	all := []begin{{at: c.Started}}
 	seen := map[string]int{}
@@ -88,7 +88,7 @@ func begins(c *Course) []begin {
 	return all
 }
 
-// cell lays out what happened between a begin and the next one.
+// cell returns the events between a start and the next one.
 func (c *Course) cell(i int, events []event) stepCell {
 	all := begins(c)
 	var cell stepCell
@@ -113,7 +113,7 @@ func (c *Course) cell(i int, events []event) stepCell {
 	return cell
 }
 
-// add appends an event. Reads without a fault that follow each other share an entry.
+// add appends an event. Consecutive reads without a fault are combined in one entry.
 func (s *stepCell) add(e event) {
 	if n := len(s.Events); n > 0 && e.Kind == "read" && s.Events[n-1].Kind == "read" {
 		before := &s.Events[n-1]
@@ -124,7 +124,7 @@ func (s *stepCell) add(e event) {
 	s.Events = append(s.Events, e)
 }
 
-// events are all of a run, in the order of time.
+// events returns all events of a run, ordered by time.
 func (c *Course) events(differs func(label string) bool) []event {
 	var all []event
 	marked := false
@@ -161,7 +161,7 @@ func requestText(r *requestlog.Request) string {
 	return text
 }
 
-// requestKind is what a request looks like.
+// requestKind returns the style of a request.
 func requestKind(r *requestlog.Request) string {
 	refused := r.Status >= 400 && (r.IsWrite() || r.Status != 404)
 	switch {
@@ -189,7 +189,7 @@ func changeText(change *runlog.Change) string {
 	return text
 }
 
-// ending says how an operator ended.
+// ending describes how an operator exited.
 func ending(exit *runlog.Exit) string {
 	switch {
 	case exit.Panic != "":
@@ -202,7 +202,7 @@ func ending(exit *runlog.Exit) string {
 	return fmt.Sprintf("ended by itself with code %d", exit.Code)
 }
 
-// labelOf names an object, and all objects with a name that was generated from the same prefix.
+// labelOf returns a label for an object. All objects with names that were generated from the same prefix have the same label.
 func labelOf(change *runlog.Change) string {
 	if change.GenerateName != "" {
 		return change.Kind + "/" + change.GenerateName + "…"
@@ -210,8 +210,8 @@ func labelOf(change *runlog.Change) string {
 	return change.Kind + "/" + change.Name
 }
 
-// differs reports whether an object was created and deleted otherwise than in the other run, or is
-// one that the finding names.
+// differs reports whether the creations and deletions of an object differ from the other run, or whether
+// the finding names the object.
 func (t *Timeline) differs(label string, f *finding.Finding) bool {
 	if slices.ContainsFunc(f.Diff, func(d finding.Difference) bool { return d.Of == label }) {
 		return true
@@ -219,7 +219,7 @@ func (t *Timeline) differs(label string, f *finding.Finding) bool {
 	return t.Reference != nil && lifeOf(&t.Failing, label) != lifeOf(t.Reference, label)
 }
 
-// lifeOf are the creations and deletions of an object.
+// lifeOf returns the creations and deletions of an object.
 func lifeOf(c *Course, label string) string {
 	var life []string
 	for _, change := range c.Changes {
@@ -230,8 +230,8 @@ func lifeOf(c *Course, label string) string {
 	return strings.Join(life, " ")
 }
 
-// struck is when the first fault did: with a request that says so, or else with the change whose
-// event it waited for.
+// struck returns when the first fault was injected: the time of the first request with a fault, or else of the change whose
+// watch event triggered the fault.
 func (c *Course) struck() (time.Time, bool) {
 	for _, r := range c.Requests {
 		if r.Fault != "" {
@@ -252,7 +252,7 @@ func (c *Course) struck() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// stepAt is the name of the step that a moment is in.
+// stepAt returns the name of the step at a moment.
 func (c *Course) stepAt(moment time.Time) string {
 	name := ""
 	for _, step := range c.Steps {
@@ -263,7 +263,7 @@ func (c *Course) stepAt(moment time.Time) string {
 	return name
 }
 
-// chosen reports whether a change is one of those whose events a fault waits for.
+// chosen reports whether the watch event of a change matches a fault.
 func chosen(on *fault.Match, change *runlog.Change) bool {
 	fits := func(want, got string) bool { return want == "" || want == got }
 	return fits(on.Resource, change.Resource) && fits(on.Name, change.Name) && fits(on.Type, change.Type)

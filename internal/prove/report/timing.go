@@ -8,6 +8,6 @@ var timing = struct{ everyTerminal, everyPlain, quiet time.Duration }{
 	everyTerminal: 100 * time.Millisecond,
 	everyPlain:    5 * time.Second,
 
-	// quiet is the shortest time without events that gets an entry of its own in a timeline.
+	// quiet is the shortest time without events that gets its own entry in a timeline.
 	quiet: 400 * time.Millisecond,
 }

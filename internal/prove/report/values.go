@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// compact is a value as JSON in one line.
+// compact returns a value as JSON in one line.
 func compact(value any) string {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -28,10 +28,10 @@ func compact(value any) string {
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// shown is how much of a value is shown, in bytes.
+// shown is the maximum number of bytes of a value that are shown.
 const shown = 2000
 
-// short cuts a text that is very long, and says so.
+// short truncates a very long text, and adds how much is missing.
 func short(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -43,7 +43,7 @@ func short(text string, limit int) string {
 	return fmt.Sprintf("%s… (%d bytes more)", text[:at], len(text)-at)
 }
 
-// spread lays out a JSON value over lines, as YAML, where it is too long for one.
+// spread returns a JSON value as lines, in YAML if it is too long for one line.
 func spread(text string) []string {
 	if nested := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["); nested && len(text) > oneLine {
 		if laid, err := yaml.JSONToYAML([]byte(text)); err == nil {
@@ -53,10 +53,10 @@ func spread(text string) []string {
 	return strings.Split(terminal.Clean(short(text, shown)), "\n")
 }
 
-// oneLine is how long a value is that is shown in one line, in bytes.
+// oneLine is the maximum length in bytes of a value that is shown in one line.
 const oneLine = 60
 
-// took is a duration to three digits.
+// took formats a duration with about three digits.
 func took(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
@@ -72,7 +72,7 @@ func took(d time.Duration) string {
 	}
 }
 
-// median is the middle one of some durations, 0 where there is none.
+// median returns the median of some durations, or 0 if there are none.
 func median(all []time.Duration) time.Duration {
 	if len(all) == 0 {
 		return 0

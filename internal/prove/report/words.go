@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Words say what a fault did, as people would: "killed after `create configmaps/demo` took effect,
-// before it learned of it". A fault of a kind that is not known here is told by its String.
+// Words describes the effect of a fault for people: "killed after `create configmaps/demo` took effect,
+// before it received the response". For an unknown kind of fault, it returns String of the fault.
 func Words(f fault.Fault) string {
 	what, when := struck(f.On), moment(&f)
 	switch f.Kind {
@@ -45,7 +45,7 @@ func Words(f fault.Fault) string {
 	return answered(&f, what)
 }
 
-// frozen says the faults that are about what the operator sees.
+// frozen describes a fault that affects the operator's view. It returns false for other faults.
 func frozen(f *fault.Fault, when string) (string, bool) {
 	view := "all resources"
 	if f.View != "" {
@@ -73,7 +73,7 @@ func frozen(f *fault.Fault, when string) (string, bool) {
 	return "", false
 }
 
-// answered says the faults that are answers in place of the server's.
+// answered describes a fault that is a response instead of the server's response.
 func answered(f *fault.Fault, what string) string {
 	status, known := answers[f.Kind]
 	if !known {
@@ -81,7 +81,7 @@ func answered(f *fault.Fault, what string) string {
 	}
 	answer := fmt.Sprintf("%d %s", status, http.StatusText(status))
 	switch f.Kind {
-	case fault.AlreadyExists: // a conflict, too, by its number
+	case fault.AlreadyExists: // its status code is also that of a conflict
 		answer = fmt.Sprintf("%d Already Exists", status)
 	case fault.Throttle:
 		answer += fmt.Sprintf(", retry after %ds", max(f.RetryAfter, fault.DefaultRetryAfter))
@@ -92,14 +92,14 @@ func answered(f *fault.Fault, what string) string {
 	return fmt.Sprintf("%s was rejected with %s", what, answer)
 }
 
-// answers are the status codes of faults that are answers.
+// answers contains the status codes of the faults that are responses.
 var answers = map[fault.Kind]int{
 	fault.Conflict: http.StatusConflict, fault.AlreadyExists: http.StatusConflict, fault.NotFound: http.StatusNotFound,
 	fault.Throttle: http.StatusTooManyRequests, fault.ServerError: http.StatusInternalServerError,
 	fault.Unavailable: http.StatusServiceUnavailable, fault.TimeOut: http.StatusGatewayTimeout,
 }
 
-// moment says when a fault strikes.
+// moment describes when a fault is injected.
 func moment(f *fault.Fault) string {
 	what := struck(f.On)
 	switch {
@@ -113,10 +113,10 @@ func moment(f *fault.Fault) string {
 	return "before " + what + " reached the API server"
 }
 
-// happenings are what events tell of.
+// happenings names the change that a type of watch event shows.
 var happenings = map[string]string{"ADDED": "creation", "MODIFIED": "change", "DELETED": "deletion", "": "event"}
 
-// struck are the requests, or the events, that a fault strikes.
+// struck describes the requests or watch events into which a fault is injected.
 func struck(on fault.Match) string {
 	resource, subresource, _ := strings.Cut(on.Resource, "/")
 	if resource == "" {
@@ -145,7 +145,7 @@ func struck(on fault.Match) string {
 	return request
 }
 
-// object names an object as people do: configmaps/demo, boxes/demo (status).
+// object formats an object for people: configmaps/demo, boxes/demo (status).
 func object(resource, subresource, name string) string {
 	text := resource
 	if name != "" {
@@ -189,8 +189,8 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// FaultClass is what plans are grouped by: the kind of their fault, and its moment where that makes
-// the difference.
+// FaultClass returns the class by which plans are grouped: the kind of their fault, and its moment if that
+// matters.
 func FaultClass(faults []fault.Fault) string {
 	if len(faults) == 0 {
 		return "no fault"
@@ -204,7 +204,7 @@ func FaultClass(faults []fault.Fault) string {
 	return strings.Join(classes, ", ")
 }
 
-// classes are kinds of faults for which it makes no difference when they strike.
+// classes contains the kinds of faults whose moment does not matter.
 var classes = map[fault.Kind]string{
 	fault.Hold: "stale cache", fault.Skip: "missed events", fault.Relist: "watch ends with 410", fault.Past: "time travel",
 	fault.Outage: "API server unavailable", fault.Expire: "token expired", fault.Overlap: "two instances", fault.LoseLease: "lease lost",

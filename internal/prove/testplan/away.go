@@ -12,9 +12,9 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Away returns a plan with the same workload, in which the operator is away when a change takes a
-// block, or items of a list, from an object: what it has to remove then it knows only from what is
-// there. It returns false where no step of the workload does so, or the operator watches no such
+// Away returns a plan with the same workload, in which the operator is killed just before it sees a change that removes a
+// block or items of a list from an object. It then has to derive what to remove from the existing
+// objects. It returns false if no step of the workload removes anything like this, or if the operator does not watch such
 // objects.
 func Away(p Plan, refs []runlog.Trace) (Plan, bool) {
 	for i, step := range p.Workload.Steps {
@@ -38,7 +38,7 @@ func Away(p Plan, refs []runlog.Trace) (Plan, bool) {
 	return p, false
 }
 
-// lastApplied is an object as steps applied it last, nil where none did.
+// lastApplied returns an object as the steps last applied it, or nil if no step applied it.
 func lastApplied(steps []workload.Step, object *unstructured.Unstructured) (last *unstructured.Unstructured) {
 	of := workload.RefOf(object)
 	for _, step := range steps {
@@ -51,7 +51,7 @@ func lastApplied(steps []workload.Step, object *unstructured.Unstructured) (last
 	return last
 }
 
-// watched is the plural name of a kind that an operator watches, empty where it does not.
+// watched returns the plural name of a kind that the operator watches, or an empty string if it does not watch it.
 func watched(kind schema.GroupVersionKind, refs []runlog.Trace) string {
 	for _, ref := range refs {
 		for _, change := range ref.Changes {
@@ -66,7 +66,7 @@ func watched(kind schema.GroupVersionKind, refs []runlog.Trace) string {
 	return ""
 }
 
-// takes reports whether a block, or an item of a list, was there before and is no longer.
+// takes reports whether a block or an item of a list was removed.
 func takes(before, after any) bool {
 	switch was := before.(type) {
 	case map[string]any:

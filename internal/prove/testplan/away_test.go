@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Who is away when something is taken back sees only that it is gone.
+// An operator that is killed before a change that removes something sees only the state after it.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	box := func(spec map[string]any) []*unstructured.Unstructured {

@@ -12,30 +12,30 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// course is what happened without faults, as far as it matters to the planner.
+// course contains the parts of a run without faults that matter to the planner.
 type course struct {
 	namespace string
 	steps     []runlog.Step
-	writes    []point // that changed something, in order
-	reads     []point // gets and lists that come just before such a write
+	writes    []point // effective writes, in order
+	reads     []point // gets and lists just before such a write
 	watches   []requestlog.Request
-	watched   map[string]bool // the resources of those
+	watched   map[string]bool // resources of the watches
 	changes   []change
-	asked     string              // the resource of the first custom object that the user wrote
-	leases    *requestlog.Request // the first write to a lease, nil where there is none
+	asked     string              // resource of the first custom resource that the user wrote
+	leases    *requestlog.Request // the first write to a lease, or nil
 }
 
-// point is a request at which something can go wrong.
+// point is a request into which a fault can be injected.
 type point struct {
 	request requestlog.Request
 	on      fault.Match
-	// step is the number of the workload's step, nth the place among the writes of that step.
+	// step is the index of the workload's step. nth is the index among the writes of that step.
 	step, nth int
-	// before and after are the writes next to it, in words; empty at the beginning and end of a step.
+	// before and after are the previous and the next write, in words. They are empty at the beginning and the end of a step.
 	before, after string
-	// certain: the same occurrence is the same write in each run without faults.
+	// certain means that the same occurrence is the same write in each run without faults.
 	certain bool
-	// generated: the API server makes the object's name.
+	// generated means that the API server generated the object's name.
 	generated bool
 }
 
@@ -43,17 +43,17 @@ type point struct {
 type change struct {
 	runlog.Change
 	step int
-	// byOperator: a request of the operator's made it.
+	// byOperator means that a request of the operator made the change.
 	byOperator bool
-	// on chooses the event that shows it.
+	// on matches the watch event of the change.
 	on fault.Match
-	// before is the change before it of the same object, in the same step: ADDED, MODIFIED or DELETED.
+	// before is the type of the previous change of the same object in the same step: ADDED, MODIFIED or DELETED.
 	before string
-	// certain: it is the same in each run without faults.
+	// certain means that the change is the same in each run without faults.
 	certain bool
 }
 
-// read takes the first trace, and notes what is the same in the others.
+// read reads the first trace, and marks what is not the same in the others as uncertain.
 func read(refs []runlog.Trace) *course {
 	c := &course{namespace: refs[0].Namespace, steps: refs[0].Steps, watched: map[string]bool{}}
 	c.requests(refs[0])
@@ -75,7 +75,7 @@ func read(refs []runlog.Trace) *course {
 	return c
 }
 
-// confirm marks points as uncertain that are not in other points too.
+// confirm marks points as uncertain if others does not contain them.
 func confirm(points, others []point) []point {
 	there := map[string]bool{}
 	for _, one := range others {
@@ -87,7 +87,7 @@ func confirm(points, others []point) []point {
 	return points
 }
 
-// place says which request of a run it is, and with which neighbors.
+// place identifies a request of a run by its match and its neighbors.
 func (p point) place() string {
 	return strings.Join([]string{strconv.Itoa(p.step), p.on.String(), p.before, p.after}, "|")
 }
@@ -99,7 +99,7 @@ func (c *course) requests(t runlog.Trace) {
 	for _, r := range t.Requests {
 		p := point{request: r, step: c.stepOf(r.Seq), certain: true, generated: generated[r.Resource+"/"+r.Name]}
 		if p.step < 0 {
-			break // after the last step, when all is cleaned away
+			break // requests after the last step belong to the cleanup
 		}
 		p.on = c.match(&r, p.generated)
 		if !r.At.Before(c.steps[0].At) {
@@ -129,7 +129,7 @@ func (c *course) requests(t runlog.Trace) {
 	c.neighbours()
 }
 
-// neighbors notes what is written before and after each write, within a step.
+// neighbours records the writes before and after each write within a step.
 func (c *course) neighbours() {
 	for i := range c.writes {
 		w := &c.writes[i]
@@ -149,8 +149,8 @@ func (c *course) neighbours() {
 	}
 }
 
-// match chooses a request in a way that chooses it in the next run, too: not by the namespace, which
-// is another one then, nor by a name that the API server made.
+// match returns a match that also selects the request in the next run. It contains neither the namespace, which
+// is different in the next run, nor a name that the API server generated.
 func (c *course) match(r *requestlog.Request, generated bool) fault.Match {
 	m := fault.Match{Verb: r.Verb, Group: r.Group, Resource: r.Target()}
 	if !generated && (c.namespace == "" || !strings.Contains(r.Name, c.namespace)) {
@@ -159,7 +159,7 @@ func (c *course) match(r *requestlog.Request, generated bool) fault.Match {
 	return m
 }
 
-// stepOf is the number of the step in which a request came, -1 after the last.
+// stepOf returns the index of the step in which a request was received, or -1 after the last step.
 func (c *course) stepOf(seq int64) int {
 	for i, step := range c.steps {
 		if seq <= step.Last {
@@ -169,7 +169,7 @@ func (c *course) stepOf(seq int64) int {
 	return -1
 }
 
-// changed takes the changes that watches show: those since the workload began.
+// changed records the changes that watches show since the workload began.
 func (c *course) changed(t runlog.Trace) {
 	made := map[string]bool{}
 	for i := range t.Requests {
@@ -210,7 +210,7 @@ func (c *course) changed(t runlog.Trace) {
 // userManager is the field manager of the workload.
 const userManager = "operon-prove"
 
-// stepOfChange is the number of the step in which a change was, -1 after the last.
+// stepOfChange returns the index of the step in which a change happened, or -1 after the last step.
 func (c *course) stepOfChange(i int) int {
 	for step, one := range c.steps {
 		if i < one.LastChange {
@@ -223,7 +223,7 @@ func (c *course) stepOfChange(i int) int {
 // isWatched reports whether the operator watches a resource.
 func (c *course) isWatched(resource string) bool { return c.watched[resource] }
 
-// generatedNames are the objects, as resource/name, whose names the API server made.
+// generatedNames returns the objects, as resource/name, whose names the API server generated.
 func generatedNames(t runlog.Trace) map[string]bool {
 	names := map[string]bool{}
 	for _, change := range t.Changes {
@@ -234,10 +234,10 @@ func generatedNames(t runlog.Trace) map[string]bool {
 	return names
 }
 
-// words are what is done to what, without to which of them.
+// words returns the verb and the resource of a request, without the object's name.
 func words(r *requestlog.Request) string { return r.Verb + " " + r.Target() }
 
-// shuffled is a number for a text, another one for each seed.
+// shuffled returns a number for a text. It is different for each seed.
 func shuffled(seed int64, text string) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(strconv.FormatInt(seed, 10) + text)) // never fails

@@ -10,23 +10,23 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Options say how many plans are wanted, and which of those that promise the same come first.
+// Options limits the number of plans, and defines the order of equally promising plans.
 type Options struct {
-	// Seed shuffles plans of equal promise. The same seed gives the same plans.
+	// Seed shuffles plans of equal promise. The same seed results in the same plans.
 	Seed int64
-	// Limit is how many plans are wanted at most, all where it is 0.
+	// Limit is the maximum number of plans. 0 means all plans.
 	Limit int
 }
 
-// Of returns plans for a workload, from the traces of runs of it without faults, those with the
-// greatest promise first.
+// Of returns plans for a workload, from the traces of its runs without faults. The most
+// promising plans come first.
 //
-// Guarantees: the same traces and options give the same plans. Plans that would show the same are
-// one: the same kind of fault at the same kind of write between the same neighbors. Each class of
-// fault is among the first plans, where there is a place for it.
+// Guarantees: the same traces and options result in the same plans. Plans that would show the same are
+// merged: the same kind of fault at the same kind of write between the same neighbors. Each class of
+// fault is among the first plans, if there is a place for it.
 //
-// Assumptions: there is at least one trace. With more, places that are not the same in each of
-// them come last, as a fault there may strike something else.
+// Assumptions: there is at least one trace. With several traces, places that are not the same in all
+// of them come last, because a fault there may be injected into another request.
 func Of(refs []runlog.Trace, w workload.Workload, options Options) []Plan {
 	if len(refs) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func Of(refs []runlog.Trace, w workload.Workload, options Options) []Plan {
 	return plans
 }
 
-// describe says what a proposal does, in words.
+// describe describes a proposal in words.
 func describe(p proposal) string {
 	var words []string
 	for _, f := range p.faults {
@@ -58,8 +58,8 @@ func describe(p proposal) string {
 	return strings.Join(words, ", then ")
 }
 
-// different leaves of equivalent proposals the first, or a later one that is certain to strike where
-// it is meant to.
+// different returns one of each set of equivalent proposals: the first, or the first one that is certain to affect the
+// intended request.
 func different(all []proposal) []proposal {
 	index := map[string]int{}
 	var kept []proposal
@@ -76,8 +76,8 @@ func different(all []proposal) []proposal {
 	return kept
 }
 
-// ordered mixes the classes: the best of each first, then the second of each, and so on. Within a
-// class the promise counts, and among equals the seed.
+// ordered interleaves the classes: first the best proposal of each class, then the second of each, and so on. Within a
+// class, the order is by promise, and then by seed.
 func ordered(all []proposal, seed int64) []proposal {
 	for i := range all {
 		all[i].lot = shuffled(seed, all[i].same)

@@ -7,19 +7,19 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Plan is one run.
+// Plan describes one run.
 type Plan struct {
-	// Name tells it from others, for people: "kill after effect: create configmaps #2 | sample".
+	// Name distinguishes the plan from others, for people: "kill after effect: create configmaps #2 | sample".
 	Name string `json:"name"`
-	// Why says what made it promising.
+	// Why is the reason why the plan is promising.
 	Why string `json:"why,omitempty"`
-	// Workload is what is done in the meantime, with all objects.
+	// Workload contains the steps that are executed, with all objects.
 	Workload workload.Workload `json:"workload"`
-	// Faults are what goes wrong. None: the workload alone is the test.
+	// Faults contains the faults to inject. If it is empty, only the workload is tested.
 	Faults []fault.Fault `json:"faults,omitempty"`
 }
 
-// Validate returns why a plan cannot be executed: steps that are none, faults that are not possible.
+// Validate returns an error if a plan cannot be executed because its steps or faults are not valid.
 func (p Plan) Validate() error {
 	_, err := fault.NewScript(p.Faults...)
 	return errors.Join(p.Workload.Validate(), err)

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// large is a run of many requests.
+// large returns a trace with many requests.
 func large(requests int) runlog.Trace {
 	t := runlog.Trace{Namespace: "world"}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -25,7 +25,7 @@ func large(requests int) runlog.Trace {
 		if i%(requests/10) == 0 {
 			add(&t, []string{"step", fmt.Sprint("step-", len(t.Steps))})
 		}
-		round := i // mostly the same again, as operators do
+		round := i // mostly the same requests again, like an operator
 		if random.IntN(20) == 0 {
 			round = random.IntN(100)
 		}
@@ -37,7 +37,7 @@ func large(requests int) runlog.Trace {
 	return t
 }
 
-// TestLargeReferences: there is no end of plans for a long run. What it costs, the benchmark tells.
+// A long run results in many plans. The benchmark measures the cost.
 func TestLargeReferences(t *testing.T) {
 	t.Parallel()
 	refs := []runlog.Trace{large(5000), large(5000)}
@@ -54,7 +54,7 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
-// TestSeeds: the same seed gives the same plans, another one others of the same promise.
+// The same seed results in the same plans, and another seed in other plans of the same promise.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	refs := []runlog.Trace{large(500)}
@@ -75,7 +75,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestEveryClassIsEarly: among the first twenty plans is one of each class.
+// The first twenty plans contain one plan of each class.
 func TestEveryClassIsEarly(t *testing.T) {
 	t.Parallel()
 	one := large(2000)
@@ -137,7 +137,7 @@ func TestSmaller(t *testing.T) {
 	}
 }
 
-// TestStepsOfFaults: a step in which a fault strikes, or to which it goes back, is not taken away.
+// A step in which a fault is injected, or to which a fault goes back, is not removed.
 func TestStepsOfFaults(t *testing.T) {
 	t.Parallel()
 	p := testplan.Plan{Workload: workload.Workload{Steps: steps("a", "b", "c", "d", "e")}, Faults: []fault.Fault{
@@ -157,7 +157,7 @@ func TestStepsOfFaults(t *testing.T) {
 	}
 }
 
-// TestShrinkingEnds: who takes the first smaller plan each time ends.
+// Repeatedly replacing a plan with a smaller one ends.
 func TestShrinkingEnds(t *testing.T) {
 	t.Parallel()
 	p := testplan.Plan{Workload: workload.Workload{Steps: steps("a", "b=a", "c", "d", "e=c")}, Faults: []fault.Fault{
@@ -171,7 +171,7 @@ func TestShrinkingEnds(t *testing.T) {
 		if rounds > 50 {
 			t.Fatal("there is always a smaller one")
 		}
-		p = smaller[len(smaller)-1] // the one that is the least smaller
+		p = smaller[len(smaller)-1] // the largest of the smaller plans
 	}
 	if len(p.Workload.Steps) != 1 || len(p.Faults) != 1 || p.Faults[0].On.Times > 1 {
 		t.Errorf("left is %+v", p)

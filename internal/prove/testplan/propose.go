@@ -11,18 +11,18 @@ import (
 	"github.com/operon-framework/operon/internal/prove/fault"
 )
 
-// proposal is a plan in the making.
+// proposal is a plan that is being built.
 type proposal struct {
 	class   string
 	faults  []fault.Fault
 	why     string
-	same    string // that of equivalent proposals is equal
+	same    string // equal for equivalent proposals
 	promise int
-	lot     uint64 // orders those of equal promise
+	lot     uint64 // order of proposals of equal promise
 	certain bool
 }
 
-// Classes of plans, in the order in which they take turns.
+// Classes of plans, in the order in which they are interleaved.
 const (
 	killed      = "killed after the effect"
 	removing    = "killed after it deleted"
@@ -52,12 +52,12 @@ var classes = []string{
 	killed, stale, removing, travelled, absent, halfWay, partly, conflicting, childless, contested, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
 }
 
-// proposers are the kinds of plans that there are.
+// proposers contains a function for each kind of plan.
 var proposers = []func(*course) []proposal{
 	kills, answers, reads, watches, delays, ownWrites, otherChanges, absences, pasts, halfWays, instances, servers,
 }
 
-// at is a proposal for a write.
+// at returns a proposal for a fault at a write.
 func at(p point, class string, f fault.Fault, why string) proposal {
 	f.On = p.on
 	promise := 10 + promising(p)
@@ -70,17 +70,17 @@ func at(p point, class string, f fault.Fault, why string) proposal {
 	}
 }
 
-// promising tells how much an operator has to remember, or to find out again, at a write.
+// promising rates how much an operator has to remember or to find out again at a write.
 func promising(p point) int {
 	promise := 0
 	if p.after != "" {
-		promise += 4 // it has begun something that it has to finish
+		promise += 4 // it has started work that it has to finish
 	}
 	if p.before != "" {
 		promise++
 	}
 	if p.generated {
-		promise += 3 // it cannot find by name what it made
+		promise += 3 // it cannot find the created object by name
 	}
 	switch {
 	case p.request.Verb == "delete" || p.request.Verb == "deletecollection":
@@ -93,7 +93,7 @@ func promising(p point) int {
 	return promise
 }
 
-// kills end the operator around each write.
+// kills proposes to kill the operator before and after each write.
 func kills(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.writes {
@@ -110,7 +110,7 @@ func kills(c *course) []proposal {
 	return all
 }
 
-// then says what is left to be done after a write.
+// then describes the work that remains after a write.
 func then(p point) string {
 	if p.after == "" {
 		return ""
@@ -118,8 +118,9 @@ func then(p point) string {
 	return ", and has still to " + p.after
 }
 
-// answers are answers to writes other than the API server's own. Only such are given as it may give:
-// who repeats a request whose answer was lost is told of what he did himself.
+// answers proposes responses to writes that replace the API server's own. It proposes only responses that the API server
+// may send: for example, a client that repeats a request whose response was lost receives an error that its own first
+// request caused.
 func answers(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.writes {
@@ -149,22 +150,22 @@ func answers(c *course) []proposal {
 	return all
 }
 
-// inARow is how many conflicts in a row an operator has to get over.
+// inARow is the number of successive conflicts that an operator has to survive.
 const inARow = 8
 
-// contest lets somebody be faster several times in a row: who gives a write up, and makes it good with
-// the next event, has none left then.
+// contest proposes several conflicts in a row. An operator that gives up a write and relies on the
+// next event to repair it does not receive another event then.
 func contest(p point) proposal {
 	one := at(p, contested, fault.Fault{Kind: fault.Conflict, Moment: fault.Before}, fmt.Sprintf("another client is faster, %d times in a row", inARow))
 	one.faults[0].On.Times = inARow
 	one.same += "|in a row"
 	if p.request.Subresource == "status" {
-		one.promise += 5 // what is not tried again is mostly this
+		one.promise += 5 // most writes that are not retried are status writes
 	}
 	return one
 }
 
-// reads are errors where the operator reads just before it writes.
+// reads proposes errors for the reads just before a write.
 func reads(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.reads {
@@ -175,7 +176,7 @@ func reads(c *course) []proposal {
 	return all
 }
 
-// watches are cut after each number of events that they may have shown.
+// watches proposes to cut watches after each number of events that they may show.
 func watches(c *course) []proposal {
 	most := map[string]int{}
 	for _, change := range c.changes {
@@ -200,10 +201,10 @@ func watches(c *course) []proposal {
 	return all
 }
 
-// delay is how long a slow request takes: longer than anything an operator may hope for.
+// delay is the duration of a slow request. It is longer than any operator may expect.
 const delay = 700 * time.Millisecond
 
-// delays slow writes down.
+// delays proposes slow responses to writes.
 func delays(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.writes {

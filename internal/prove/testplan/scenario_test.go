@@ -16,15 +16,15 @@ import (
 	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
-// TestScenarios plans from the traces in the files of testdata. A trace is lines:
+// TestScenarios creates plans from the traces in the files of testdata. A trace consists of lines:
 //
 //	trace                      begins a run
 //	limit 20, seed 3           options
 //	step create                begins a step of the workload
-//	create configmaps/a        a request: those that write change something, unless unchanged follows
-//	create pods/x generated    whose name the API server made
+//	create configmaps/a        a request; a write changes something, unless it is followed by unchanged
+//	create pods/x generated    a request with a name that the API server generated
 //	watch boxes                a watch
-//	MODIFIED boxes/a           a change by somebody else; then: deleting
+//	MODIFIED boxes/a           a change by another client; then: deleting
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	scenario.Run(t, 6, planned)
@@ -74,7 +74,7 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// groups of the resources in scenarios.
+// groups maps the resources in scenarios to their API versions.
 var groups = map[string]string{"boxes": "example.com/v1", "deployments": "apps/v1", "leases": "coordination.k8s.io/v1"}
 
 func add(t *runlog.Trace, words []string) {

@@ -7,12 +7,12 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Smaller returns plans with less than a plan has, the smallest first: fewer faults, a shorter
-// workload, faults that strike once. Who shrinks a plan takes the first of them that still fails,
-// and asks again, until there is none.
+// Smaller returns plans that are smaller than a plan, the smallest first: with fewer faults, with a shorter
+// workload, or with faults that are injected once. To shrink a plan, a caller takes the first of them that still fails
+// and calls Smaller again, until none fails.
 //
-// Guarantees: each is less than the plan, so that it ends. A step that others refer to is
-// not taken away.
+// Guarantees: each plan is smaller than the original, so that shrinking ends. A step that others refer to is
+// not removed.
 func Smaller(p Plan) []Plan {
 	var all []Plan
 	if len(p.Faults) > few {
@@ -33,7 +33,7 @@ func Smaller(p Plan) []Plan {
 			all = append(all, with(p, steps[:n], p.Faults))
 		}
 	}
-	for i := len(steps) - 2; i > 0; i-- { // the first makes what is tested, without the last it is shorter already
+	for i := len(steps) - 2; i > 0; i-- { // the first step creates the objects under test, and plans without the last step already exist
 		if rest := without(steps, i); rest != nil && !needs(p.Faults, steps[i:i+1]) {
 			all = append(all, with(p, rest, p.Faults))
 		}
@@ -53,16 +53,16 @@ func Smaller(p Plan) []Plan {
 	return all
 }
 
-// few is how many faults are tried one by one. More are halved first, as delta debugging does.
+// few is the maximum number of faults that are tried one by one. More faults are first halved, as in delta debugging.
 const few = 4
 
-// with is a plan with other steps and faults.
+// with returns a plan with other steps and faults.
 func with(p Plan, steps []workload.Step, faults []fault.Fault) Plan {
 	p.Workload.Steps, p.Faults = slices.Clone(steps), slices.Clone(faults)
 	return p
 }
 
-// needs reports whether a fault strikes in one of some steps, or goes back to the end of one.
+// needs reports whether a fault is injected in one of the steps, or goes back to one of them.
 func needs(faults []fault.Fault, steps []workload.Step) bool {
 	return slices.ContainsFunc(steps, func(step workload.Step) bool {
 		return slices.ContainsFunc(faults, func(f fault.Fault) bool {
@@ -71,8 +71,8 @@ func needs(faults []fault.Fault, steps []workload.Step) bool {
 	})
 }
 
-// without leaves a step out. It returns nil where another one needs it: to lead back to it, to heal
-// what it let fail, or to delete or change what it made.
+// without returns the steps without one step. It returns nil if a later step needs it: if that step leads back to it, or
+// heals its failure.
 func without(steps []workload.Step, i int) []workload.Step {
 	step := steps[i]
 	for _, later := range steps[i+1:] {

@@ -9,14 +9,14 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// sweep is one kind of fault at every place where it can strike, in one run.
+// sweep injects one kind of fault at every possible place, in one run.
 type sweep struct {
 	name, why string
 	faults    func(*course) []fault.Fault
 }
 
-// sweeps say in a dozen runs what takes hundreds with a fault each. What a later event heals they hide: for that, single
-// faults follow.
+// sweeps contains all sweeps. A dozen such runs show what would take hundreds of runs with one fault each. They do not show
+// mistakes that a later event repairs: single faults follow for those.
 var sweeps = []sweep{
 	{"conflicts", "the first attempt of every update fails with a conflict", onWrites(fault.Conflict, fault.Before, "update", "patch")},
 	{"killed after every write", "the operator is killed each time that it has written something", onWrites(fault.Kill, fault.Effect)},
@@ -29,11 +29,11 @@ var sweeps = []sweep{
 	{"slow answers", "every write is seen by the watches before it is answered", onWrites(fault.Delay, fault.Effect)},
 }
 
-// maxSweep is how many faults are in a sweep at most: a restart of the operator takes about half a second.
+// maxSweep is the maximum number of faults in a sweep: a restart of the operator takes about half a second.
 const maxSweep = 12
 
-// Sweeps returns plans for a workload that each have one kind of fault at every place where it can strike, from the traces
-// of runs without faults. A sweep with many places is several plans.
+// Sweeps returns plans for a workload, from the traces of its runs without faults. Each plan has one kind of fault at every
+// possible place. A sweep with many places is split into several plans.
 func Sweeps(refs []runlog.Trace, w workload.Workload) []Plan {
 	if len(refs) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func Sweeps(refs []runlog.Trace, w workload.Workload) []Plan {
 	for _, s := range sweeps {
 		faults := s.faults(course)
 		if len(faults) < 2 {
-			continue // a single fault is a plan already
+			continue // another plan already has this single fault
 		}
 		parts := (len(faults) + maxSweep - 1) / maxSweep
 		for part := range parts {
@@ -65,7 +65,7 @@ func Sweeps(refs []runlog.Trace, w workload.Workload) []Plan {
 	return append(plans, more...)
 }
 
-// onWrites is a fault at each write of some verbs; none: all.
+// onWrites returns a function that returns a fault for each write with one of the verbs, or for all writes without verbs.
 func onWrites(kind fault.Kind, moment fault.Moment, verbs ...string) func(*course) []fault.Fault {
 	return func(c *course) []fault.Fault {
 		var all []fault.Fault
@@ -83,7 +83,7 @@ func onWrites(kind fault.Kind, moment fault.Moment, verbs ...string) func(*cours
 	}
 }
 
-// onReads is an error at each read that comes before a write.
+// onReads returns an error for each read before a write.
 func onReads(c *course) []fault.Fault {
 	var all []fault.Fault
 	for _, p := range c.reads {
@@ -92,7 +92,7 @@ func onReads(c *course) []fault.Fault {
 	return all
 }
 
-// staleViews holds the view of each watched kind back at its first change in each step.
+// staleViews returns faults that freeze the view of each watched kind at its first change in each step.
 func staleViews(c *course) []fault.Fault {
 	var all []fault.Fault
 	seen := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// A sweep has its fault at every place, and at nothing else; many places are several plans.
+// A sweep injects its fault at every possible place and nowhere else. Many places result in several plans.
 func TestSweeps(t *testing.T) {
 	t.Parallel()
 	refs, _ := parsed(t, `

@@ -8,8 +8,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/fault"
 )
 
-// ownWrites freeze what the operator sees of a kind when it has just written an object of it: does it
-// do the same once more, as it does not see it?
+// ownWrites proposes to freeze the operator's view of a kind after it has written an object of that kind. An operator may
+// repeat the write because it does not see it.
 func ownWrites(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.writes {
@@ -25,8 +25,8 @@ func ownWrites(c *course) []proposal {
 	return all
 }
 
-// otherChanges are about changes by others than the operator: of the user, and of the controllers
-// that bring its children to life.
+// otherChanges proposes faults at changes by clients other than the operator: by the user, and by the controllers
+// that run its children.
 func otherChanges(c *course) []proposal {
 	var all []proposal
 	for _, one := range c.changes {
@@ -47,9 +47,9 @@ func otherChanges(c *course) []proposal {
 	return all
 }
 
-// absences end the operator just before it sees a change by others: each one of a custom resource by the
-// user, and the last one in a step of each other kind, in which a child is ready, or done. What it does
-// at the event itself, and not by what is there, it never does.
+// absences proposes to kill the operator just before it sees a change by another client: each change of a custom resource
+// by the user, and the last change of each other kind in a step, with which a child becomes ready or done. If the
+// operator acts on the event itself and not on the state, it never does that work.
 func absences(c *course) []proposal {
 	var all []proposal
 	for i, one := range c.changes {
@@ -62,16 +62,16 @@ func absences(c *course) []proposal {
 		}
 		p := on(one, class, fault.Fault{Kind: fault.Kill}, "it is away when "+said(one)+", and finds it so when it begins again")
 		p.same += "|" + one.on.Step
-		p.promise -= one.step // the sooner, the shorter the run
+		p.promise -= one.step // an earlier step results in a shorter run
 		if class == absent && one.Type == "DELETED" {
-			p.promise += len(c.steps) // nothing is there any more that could tell it what to clean up
+			p.promise += len(c.steps) // no object exists any more that shows the operator what to clean up
 		}
 		all = append(all, p)
 	}
 	return all
 }
 
-// comesAgain reports whether a change is followed by others of the same kind by others than the operator,
+// comesAgain reports whether a change is followed by another change of the same kind by a client other than the operator,
 // in the same step.
 func (c *course) comesAgain(i int) bool {
 	return slices.ContainsFunc(c.changes[i+1:], func(later change) bool {
@@ -79,9 +79,9 @@ func (c *course) comesAgain(i int) bool {
 	})
 }
 
-// halfWays let the operator begin again and see the custom resources, among all else as it is, as they
-// were in the midst of an earlier step, just before it wrote one of them itself: it sees what it has
-// long done as still to be done. What was deleted and made again it sees about to go.
+// halfWays proposes to restart the operator and to show it the state in the middle of an earlier step,
+// just before it wrote a custom resource itself. It sees work as not done that it has
+// long done. Objects that were deleted and created again appear as about to be deleted.
 func halfWays(c *course) []proposal {
 	var all []proposal
 	for step := range c.steps {
@@ -96,10 +96,10 @@ func halfWays(c *course) []proposal {
 			one := at(p, halfWay, fault.Fault{Kind: fault.Past, Moment: fault.Answer, To: to.on}, fmt.Sprintf("it begins again, and sees the %s as they were before it was to %s in %q", c.asked, words(&to.request), to.on.Step))
 			one.same += "|" + to.on.String()
 			if c.gone(to.step) {
-				one.promise += 8 // what it sees is about to go is there again
+				one.promise += 8 // an object that appears as about to be deleted exists again
 			}
 			if to.step == step-1 {
-				one.promise += 4 // what was changed since is the last that was done
+				one.promise += 4 // the changes since then are the most recent ones
 			}
 			all = append(all, one)
 		}
@@ -107,7 +107,7 @@ func halfWays(c *course) []proposal {
 	return all
 }
 
-// on is a proposal for an event.
+// on returns a proposal for a fault at a watch event.
 func on(one change, class string, f fault.Fault, why string) proposal {
 	f.On = one.on
 	promise := 10
@@ -118,7 +118,7 @@ func on(one change, class string, f fault.Fault, why string) proposal {
 	case one.Type == "DELETED", one.Deleting:
 		promise += 3
 	case one.Type == "MODIFIED" && one.before != "":
-		promise += 2 // there is a state in between
+		promise += 2 // there is an intermediate state
 	}
 	if !one.certain {
 		promise -= 10
@@ -129,14 +129,14 @@ func on(one change, class string, f fault.Fault, why string) proposal {
 	}
 }
 
-// said is a change in words.
+// said describes a change in words.
 func said(one change) string {
 	words := map[string]string{"ADDED": "is made", "MODIFIED": "changes", "DELETED": "is gone"}
 	return fmt.Sprintf("a %s %s", one.Kind, words[one.Type])
 }
 
-// pasts let the operator begin again and see how things were: what it does then is about objects that
-// are others by now.
+// pasts proposes to restart the operator and to show it an earlier state. Its actions then affect
+// objects that have changed since.
 func pasts(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.writes {
@@ -158,7 +158,7 @@ func pasts(c *course) []proposal {
 				to := on(one, partly, f, fmt.Sprintf("it begins again, and sees the %s of %q among all else as it is", f.View, f.Step))
 				to.same += "|" + f.Step
 				if one.Type == "ADDED" {
-					to.promise += 8 // it is new to who looks back, and belongs to what he does not see
+					to.promise += 8 // the restarted operator sees a new object, but not the custom resource to which it belongs
 				}
 				all = append(all, c.earlier(to, earlier))
 			}
@@ -167,17 +167,17 @@ func pasts(c *course) []proposal {
 	return all
 }
 
-// earlier is a proposal to go back to a step: who trusts what he sees harms what is there by now.
+// earlier rates a proposal to go back to a step: an operator that trusts its view harms the current objects.
 func (c *course) earlier(p proposal, step int) proposal {
 	p.promise += 8
 	if c.gone(step) {
-		p.promise += 2 // what it sees is deleted is there again
+		p.promise += 2 // an object that the operator sees as deleted exists again
 	}
 	return p
 }
 
-// lastWrite is the last write of a step that is the first of its kind in it: how many follow may
-// differ from run to run.
+// lastWrite returns the last write of a step that is the first of its kind in the step. The number of further writes of a
+// kind may differ between runs.
 func (c *course) lastWrite(step int) (last point, any bool) {
 	for _, p := range c.writes {
 		if p.step == step && p.on.Nth == 1 {
@@ -187,7 +187,7 @@ func (c *course) lastWrite(step int) (last point, any bool) {
 	return last, any
 }
 
-// lastChange is the last change by others in a step that the operator sees.
+// lastChange returns the last change in a step by a client other than the operator that the operator sees.
 func (c *course) lastChange(step int) (last change, any bool) {
 	for _, one := range c.changes {
 		if one.step == step && !one.byOperator && one.certain && c.isWatched(one.Resource) && one.Resource != c.asked {
@@ -197,17 +197,17 @@ func (c *course) lastChange(step int) (last change, any bool) {
 	return last, any
 }
 
-// gone reports whether something was deleted in a step.
+// gone reports whether an object was deleted in a step.
 func (c *course) gone(step int) bool {
 	return slices.ContainsFunc(c.changes, func(one change) bool { return one.step == step && one.Type == "DELETED" })
 }
 
-// instances are about two of the operator at once, and about its lease.
+// instances proposes to run two instances of the operator at once, and to take its lease.
 func instances(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.writes {
 		if p.nth > 1 {
-			continue // of each step the first two writes
+			continue // only the first two writes of each step
 		}
 		all = append(all, at(p, twice, fault.Fault{Kind: fault.Overlap, Moment: fault.Before}, "a second instance begins while the first is at work"+then(p)))
 		if c.leases != nil {
@@ -217,7 +217,7 @@ func instances(c *course) []proposal {
 	return all
 }
 
-// servers are about the result of the API server, and of the right to speak to it.
+// servers proposes outages of the API server, and the expiry of the operator's token.
 func servers(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.writes {

@@ -8,18 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// BystanderAnnotation marks an object that is put beside those of an operator to see whether it
-// leaves alone what is not its own.
+// BystanderAnnotation marks an object that is created beside the objects of an operator, to check that the operator
+// does not touch objects that it does not own.
 const BystanderAnnotation = "prove.operon.dev/bystander"
 
-// longestStem leaves room in names that are labels.
+// longestStem is the maximum length of a name before a suffix, because some names are also used as labels.
 const longestStem = 50
 
-// owner is short for what it stands for.
+// owner is an abbreviation of the type.
 type owner = metav1.OwnerReference
 
-// bystanders are the kinds that can stand by without doing anything: with what they are made to
-// do nothing. Pods of a bystander would be counted by who counts pods.
+// bystanders contains the kinds whose objects can exist without doing anything. Each function changes an object so that it
+// does nothing. Pods of a bystander would be counted by operators that count pods.
 var bystanders = map[string]func(fields map[string]any){
 	"ConfigMap": func(map[string]any) {},
 	"Secret": func(fields map[string]any) {
@@ -43,7 +43,7 @@ func still(fields map[string]any) {
 	_ = unstructured.SetNestedField(fields, int64(0), "spec", "replicas")
 }
 
-// onlyWanted is a claim that nobody serves: its class does not exist.
+// onlyWanted makes a claim that is never bound: its storage class does not exist.
 func onlyWanted(fields map[string]any) {
 	fields["spec"] = map[string]any{
 		"accessModes":      []any{"ReadWriteOnce"},
@@ -52,15 +52,15 @@ func onlyWanted(fields map[string]any) {
 	}
 }
 
-// Bystanders are objects of the same kinds as an operator's children, near them and not its own.
-// They have to stay exactly as they are: see [WithBystanders].
+// Bystanders returns objects of the same kinds as an operator's children. They are similar to the children but do not
+// belong to the operator, so they have to stay exactly as they are: see [WithBystanders].
 //
-// Guarantees: for each kind one, up to eight, which runs nothing and is annotated with
-// [BystanderAnnotation]. It has the labels of a child that has an owner, as only the owner tells
-// them apart. Where a child has no owner, the operator has nothing but labels and name to know it
-// by: then the bystander has no labels, and a name that begins like the child's.
+// Guarantees: one object for each kind, at most eight. It runs nothing and is annotated with
+// [BystanderAnnotation]. It has the labels of a child that has an owner, so that only the owner
+// distinguishes them. If a child has no owner, the operator can recognize it only by labels and name:
+// then the bystander has no labels, and a name that begins like the child's name.
 //
-// Caveats: kinds that cannot stand by without effect (pods, Jobs, custom resources) have none.
+// Caveats: kinds that cannot exist without effect (pods, Jobs, custom resources) have no bystander.
 func Bystanders(children []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, child := range oneOfEach(children) {
@@ -81,12 +81,12 @@ func Bystanders(children []*unstructured.Unstructured) []*unstructured.Unstructu
 	return all
 }
 
-// beside is a name near another.
+// beside returns a name similar to another name.
 func beside(name string) string {
 	return strings.TrimRight(name[:min(len(name), longestStem)], "-.") + "-bystander"
 }
 
-// WithBystanders is a workload that begins with objects which have to stay as they are.
+// WithBystanders returns a workload whose first step creates objects that have to stay as they are.
 func WithBystanders(w Workload, stay []*unstructured.Unstructured) Workload {
 	if len(stay) == 0 {
 		return w

@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// TestChildren compares what is done to the children of a run with a file, and what is put beside
-// them.
+// The workloads and bystanders for the children of a run are the expected ones in a
+// file.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	children := read(t, "testdata/children/children.yaml")
@@ -37,7 +37,7 @@ func TestChildren(t *testing.T) {
 	compare(t, filepath.Join("testdata", "children", "workloads.txt"), text.String())
 }
 
-// Claims are held from the beginning, whoever makes them.
+// Claims wait from the beginning, regardless of the controller that creates them.
 func TestFailingClaims(t *testing.T) {
 	t.Parallel()
 	w := steps(workload.Step{Name: "create", Apply: []*unstructured.Unstructured{object(t, web)}})

@@ -17,14 +17,14 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// site is a namespace of a real cluster in which nobody does anything but the test.
+// site is a namespace of a real cluster in which only the test acts.
 type site struct {
 	*testing.T
 	client.Client
 	namespace string
 }
 
-// apply makes an object as it is written, and returns it as it is then.
+// apply applies an object and returns the stored object.
 func (s *site) apply(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	object = object.DeepCopy()
 	object.SetNamespace(s.namespace)
@@ -32,7 +32,7 @@ func (s *site) apply(object *unstructured.Unstructured) (*unstructured.Unstructu
 	return object, err
 }
 
-// remove deletes what is there, and waits until it is gone.
+// remove deletes objects and waits until they no longer exist.
 func (s *site) remove(refs []workload.Ref) {
 	for _, ref := range refs {
 		object := &unstructured.Unstructured{}
@@ -51,8 +51,8 @@ func (s *site) remove(refs []workload.Ref) {
 	}
 }
 
-// TestOperationsOnACluster: what was foretold is what the API server says, of each change and of the
-// way back, and what is refused is refused for what it is.
+// The API server accepts and rejects each change and each way back as predicted. Objects are rejected for the
+// predicted reason.
 func TestOperationsOnACluster(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"database", "website", "memcached"} {
@@ -80,13 +80,14 @@ func TestOperationsOnACluster(t *testing.T) {
 	}
 }
 
-// carryOut does the steps of a workload, and compares.
+// carryOut executes the steps of a workload, and compares the results with the prediction. It returns the number of
+// applied objects.
 func (s *site) carryOut(w workload.Workload) (sent int) {
 	states := map[string]any{}
-	home := true // as after the first step
+	home := true // true if the state is the state after the first step
 	for _, step := range w.Steps {
 		if !home {
-			s.remove(step.Delete) // a clean slate; else the next workload finds what it makes
+			s.remove(step.Delete) // otherwise the next workload finds the objects of this one
 		}
 		home = step.Name == "create" || step.Same == "create" || step.Refused && home
 		for _, object := range step.Apply {
@@ -106,7 +107,7 @@ func (s *site) carryOut(w workload.Workload) (sent int) {
 	return sent
 }
 
-// content is what is in an object, whatever its kind.
+// content returns the fields of an object, except its metadata.
 func content(object *unstructured.Unstructured) map[string]any {
 	fields := object.DeepCopy().Object
 	delete(fields, "metadata")
@@ -117,7 +118,7 @@ func alike(a, b any) bool {
 	return equal(&unstructured.Unstructured{Object: map[string]any{"kind": "A", "of": a}}, &unstructured.Unstructured{Object: map[string]any{"kind": "A", "of": b}})
 }
 
-// TestChildrenOnACluster: what is put beside children is taken, and what is done to them is too.
+// The API server accepts bystanders of children, and changes and deletions of children.
 func TestChildrenOnACluster(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -132,7 +133,7 @@ func TestChildrenOnACluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		child.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "A", Name: "a", UID: "a"}}) // as they would have
+		child.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "A", Name: "a", UID: "a"}}) // children of an operator have an owner
 		children = append(children, child)
 	}
 	beside := workload.Bystanders(children)
@@ -156,7 +157,7 @@ func TestChildrenOnACluster(t *testing.T) {
 	}
 }
 
-// drift does what another client does, without doing it.
+// drift sends the requests of another client as dry runs.
 func (s *site) drift(d *workload.Drift) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(d.Of.APIVersion, d.Of.Kind))

@@ -1,5 +1,5 @@
-// Package workload defines the scenarios that an operator is tested with: steps that change something and then wait until the operator
-// has handled it.
+// Package workload defines the scenarios that an operator is tested with: steps that change something and then wait until
+// the operator has handled it.
 //
 //	create    the samples, unchanged
 //	change    a field gets another valid value, and later the first one again
@@ -9,8 +9,8 @@
 //	delete    everything that was created; nothing may remain
 //	recreate  the samples again, with the same names
 //
-// A [Workload] is data: it can be read, written by hand in YAML, and stored in a plan file with all its objects, so that a plan is replayed
-// from one file. There are several sources:
+// A [Workload] is data: it can be read, written by hand in YAML, and stored in a plan file with all its objects. A plan
+// is therefore replayed from one file. There are several sources:
 //
 //	Sample      the standard steps for a project's samples
 //	Around      changes of objects that the samples refer to

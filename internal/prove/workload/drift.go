@@ -8,18 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxDrifts bounds how many children of a run drift, each in two steps.
+// maxDrifts is the maximum number of children that drift in a run, each in two steps.
 const maxDrifts = 8
 
-// WithDrift is a workload in which, before its first deletion, another client changes and deletes
-// children of the operator's, each of which it has to put back. Children are objects that a run
-// has shown, as they were in it.
+// WithDrift returns a workload in which, before its first deletion, another client changes and deletes
+// children of the operator. The operator has to restore each of them. children contains objects as a run
+// has shown them.
 //
-// Guarantees: one child of each kind is changed in one field and then deleted, up to eight kinds,
-// in the order in which they are given. Children of other children (the pods of a Deployment) are
-// not touched, nor are claims for storage, jobs and pods.
+// Guarantees: one child of each kind is changed in one field and then deleted, for at most eight kinds,
+// in the order of children. Children of other children (the pods of a Deployment) are
+// not changed, and neither are claims for storage, Jobs and Pods.
 //
-// Caveats: which fields the operator cares for is for the oracle to know. One that no operator set
+// Caveats: the oracle has to know which fields the operator manages. A field that the operator did not set
 // may stay changed.
 func WithDrift(w Workload, children []*unstructured.Unstructured) Workload {
 	at := slices.IndexFunc(w.Steps, func(s Step) bool { return len(s.Delete) > 0 })
@@ -44,11 +44,11 @@ func WithDrift(w Workload, children []*unstructured.Unstructured) Workload {
 	return w
 }
 
-// left are kinds that are not drifted: claims, which wait for their pods and hold data, and what is
-// made to run once, which many operators rightly leave as it is once it was made.
+// left contains the kinds that do not drift: claims, which wait for their pods and contain data, and objects that
+// run once, which many operators rightly do not change after creation.
 var left = map[string]bool{"PersistentVolumeClaim": true, "Job": true, "Pod": true}
 
-// stateAfter names the first step that leads to the state which is there after a step.
+// stateAfter returns the name of the first step that leads to the state after a step.
 func stateAfter(s Step) string {
 	if s.Same != "" {
 		return s.Same
@@ -56,8 +56,8 @@ func stateAfter(s Step) string {
 	return s.Name
 }
 
-// oneOfEach is the first child of each kind, those that belong to another child left out, and
-// namespaces, which cannot be made again.
+// oneOfEach returns the first child of each kind. It omits children that belong to another child, and
+// namespaces, which cannot be recreated.
 func oneOfEach(children []*unstructured.Unstructured) []*unstructured.Unstructured {
 	uids := map[string]bool{}
 	for _, child := range children {
@@ -78,7 +78,7 @@ func oneOfEach(children []*unstructured.Unstructured) []*unstructured.Unstructur
 	return first
 }
 
-// disturb is a merge patch of one field that an operator is likely to care for, and the field.
+// disturb returns a merge patch of one field that an operator is likely to manage, and the path of the field.
 func disturb(child *unstructured.Unstructured) (patch map[string]any, path string) {
 	data, _, _ := unstructured.NestedStringMap(child.Object, "data")
 	for _, key := range slices.Sorted(maps.Keys(data)) {

@@ -6,16 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Failing are workloads in which pods of an operator's children fail, or lose their node, are changed
-// in the meantime where the given workload has a change, and get well again; and one in which claims get
-// no volume for a while. Children are objects that a run has shown.
+// Failing returns workloads in which pods of an operator's children fail or lose their node, and recover later. In the
+// meantime a change is applied, if the given workload has one. In one more workload, claims get
+// no volume for a time. children contains objects that a run has shown.
 //
-// Guarantees: each does the first step of the given workload and ends with its first deletion.
-// Once the children are well, and the change is taken back, the state is what it was, or what
+// Guarantees: each workload contains the first step of the given workload and ends with its first deletion.
+// When the children have recovered and the change is reverted, the state is the previous one, or the state that
 // new objects lead to.
 //
-// Caveats: where the children have no pods that run, and no claims, there are no workloads. Pods of Jobs have ended
-// before anybody could let them fail: write the annotation of the simulated node into the sample.
+// Caveats: there are no workloads if the children have no running pods and no claims. Pods of Jobs end
+// before they can be made to fail: write the annotation of the simulated node into the sample.
 func Failing(w Workload, children []*unstructured.Unstructured) []Workload {
 	if len(w.Steps) == 0 || len(w.Steps[0].Apply) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func Failing(w Workload, children []*unstructured.Unstructured) []Workload {
 	return all
 }
 
-// failing lets pods fail that run.
+// failing returns a workload in which running pods fail.
 func (w Workload) failing(how string) Workload {
 	first := w.Steps[0]
 	failing := Workload{Name: how, Steps: []Step{first, {Name: "fail: " + how, Fail: &Failure{How: how}}}}
@@ -44,8 +44,9 @@ func (w Workload) failing(how string) Workload {
 	return failing
 }
 
-// unbound lets claims get no volume from the beginning: those that have one keep it. In the end the
-// objects are applied once more, which changes nothing, to be compared with new ones.
+// unbound returns a workload in which claims get no volume from the beginning, because claims that already have a volume
+// keep it. At the end the objects are applied once more, which changes nothing, so that the state can be compared with
+// new objects.
 func (w Workload) unbound() Workload {
 	create, again := w.Steps[0], w.Steps[0]
 	create.Name += ", without volumes"
@@ -56,7 +57,7 @@ func (w Workload) unbound() Workload {
 	return Workload{Name: UnboundVolume, Steps: append(steps, w.deletion()...)}
 }
 
-// deletion is the first of a workload, none where it has none after its first step.
+// deletion returns the first deletion of a workload, or nothing if there is none after its first step.
 func (w Workload) deletion() []Step {
 	if i := slices.IndexFunc(w.Steps, func(s Step) bool { return len(s.Delete) > 0 }); i > 0 {
 		return w.Steps[i : i+1]
@@ -64,14 +65,14 @@ func (w Workload) deletion() []Step {
 	return nil
 }
 
-// claims reports whether a child is a claim for storage, or makes some.
+// claims reports whether a child is a claim for storage, or creates claims.
 func claims(child *unstructured.Unstructured) bool {
 	templates, _, _ := unstructured.NestedSlice(child.Object, "spec", "volumeClaimTemplates")
 	kind := RefOf(child).GroupKind().String()
 	return kind == "PersistentVolumeClaim" || kind == "StatefulSet.apps" && len(templates) > 0
 }
 
-// changeIn is the first change of a workload and the step that leads back from it.
+// changeIn returns the first change of a workload and the step that reverts it.
 func changeIn(w Workload) (change, back Step, ok bool) {
 	for i, step := range w.Steps[1:] {
 		before := w.Steps[i]
@@ -82,7 +83,7 @@ func changeIn(w Workload) (change, back Step, ok bool) {
 	return change, back, false
 }
 
-// failuresOf are the ways in which the pods of children can fail while they run.
+// failuresOf returns the failures that the running pods of children can have.
 func failuresOf(children []*unstructured.Unstructured) []string {
 	for _, child := range children {
 		switch RefOf(child).GroupKind().String() {

@@ -10,7 +10,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// TestWorkloadsOfTheGallery: each of its samples is valid, and has a change that tells and others.
+// Each sample of the gallery is valid, and has operations. The sample workload changes a field if any field can be
+// changed and reverted.
 func TestWorkloadsOfTheGallery(t *testing.T) {
 	t.Parallel()
 	definitions, err := filepath.Glob("../../../prove/testdata/gallery/config/crd/*.yaml")
@@ -43,7 +44,7 @@ func TestWorkloadsOfTheGallery(t *testing.T) {
 	}
 }
 
-// changeable reports whether one of the operations is a change that is taken, and taken back.
+// changeable reports whether one of the operations is a change that is accepted and reverted.
 func changeable(operations []workload.Workload) bool {
 	return slices.ContainsFunc(operations, func(w workload.Workload) bool {
 		return len(w.Steps) == 4 && !w.Steps[1].Refused && w.Steps[1].Same == "" && w.Steps[2].Same == "create"

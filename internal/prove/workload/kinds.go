@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// split tells the operator's own objects from those that they only refer to. The operator's own
-// are of kinds that the definitions define; where none is, the operator works on kinds that
-// Kubernetes has, and all are its own. Definitions among the samples are neither.
+// split separates the operator's own objects from objects that they only refer to. The operator's own objects
+// have kinds that the definitions define. If there are none, the operator manages built-in kinds
+// of Kubernetes, and all objects are its own. CustomResourceDefinitions among the samples are neither.
 func split(samples, crds []*unstructured.Unstructured) (own, others []*unstructured.Unstructured) {
 	defined := map[schema.GroupKind]bool{}
 	for _, crd := range crds {
@@ -29,14 +29,14 @@ func split(samples, crds []*unstructured.Unstructured) (own, others []*unstructu
 	return own, others
 }
 
-// defines is the kind that a CustomResourceDefinition defines.
+// defines returns the kind that a CustomResourceDefinition defines.
 func defines(crd *unstructured.Unstructured) schema.GroupKind {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// definitionOf returns the definition of an object's kind, nil where there is none.
+// definitionOf returns the definition of an object's kind, or nil if there is none.
 func definitionOf(object *unstructured.Unstructured, crds []*unstructured.Unstructured) *unstructured.Unstructured {
 	i := slices.IndexFunc(crds, func(crd *unstructured.Unstructured) bool { return defines(crd) == RefOf(object).GroupKind() })
 	if i < 0 {
@@ -45,9 +45,9 @@ func definitionOf(object *unstructured.Unstructured, crds []*unstructured.Unstru
 	return crds[i]
 }
 
-// cleaned are copies of samples without what only a server sets, and without the namespace that
-// they lived in: the run has one of its own. A second namespace stays. Texts of Secrets are encoded,
-// as they are when they are read.
+// cleaned returns copies of samples without the fields that only a server sets, and without their
+// namespace, because the run has its own. A second namespace stays. The texts of Secrets are encoded,
+// as in the API server.
 func cleaned(samples []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var clean []*unstructured.Unstructured
 	home := ""
@@ -84,7 +84,7 @@ func encode(object *unstructured.Unstructured) {
 	delete(object.Object, "stringData")
 }
 
-// refsOf names objects, the last first: what was made last may refer to what was made before.
+// refsOf returns references to objects in reverse order, because later objects may refer to earlier ones.
 func refsOf(objects []*unstructured.Unstructured) []Ref {
 	var refs []Ref
 	for _, object := range slices.Backward(objects) {

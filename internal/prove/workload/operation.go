@@ -13,18 +13,18 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload/crd"
 )
 
-// DefaultLimit is how many workloads [Operations] makes where nothing else is said.
+// DefaultLimit is the default number of workloads that [Operations] returns.
 const DefaultLimit = 60
 
-// Options say how many operations are made, and which of equal promise.
+// Options limits the number of operations, and defines the order of equally promising operations.
 type Options struct {
-	// Limit is how many workloads there are at most, DefaultLimit where it is 0.
+	// Limit is the maximum number of workloads. 0 means DefaultLimit.
 	Limit int
-	// Seed decides among operations of equal promise.
+	// Seed defines the order of operations of equal promise.
 	Seed uint64
 }
 
-// operation is a change of one object from its sample, and what is known of it before it is sent.
+// operation is a change of one object from its sample, and the prediction of its result.
 type operation struct {
 	crd.Variant
 	crd.Foretold
@@ -32,22 +32,21 @@ type operation struct {
 	unmet  *Ref
 }
 
-// Operations are workloads that change one field of one custom resource each, and change it back:
-// for each field that the definitions have other values, values at its bounds, and none; blocks,
-// list items and map keys added and removed; lists in another order. Among the first of them is one for
-// each sample with values that may mean nothing, each of which is taken back; the last are one for
-// each sample with values that have to be refused.
+// Operations returns workloads that each change one field of one custom resource, and change it back:
+// for each field in the definitions other values, values at its bounds, and no value; blocks,
+// list items and map keys added and removed; lists in another order. One of the first workloads of
+// each sample contains values that may be meaningless, each of which is reverted. The last workload of
+// each sample contains values that have to be rejected.
 //
-// Guarantees: what is refused and what is not is known beforehand, from the schema and its rules:
-// a change that only the step back from is refused, or that a new object may have and an old one
-// may not get, is a step with Refused. A change with a name that leads to another sample's object to
-// one that leads to none has Unmet. The same samples, definitions and options give the same
-// workloads, those of greater promise first.
+// Guarantees: the schema and its rules predict what is rejected. If only the change back is rejected, or if a value is
+// valid for a new object but not for an existing one, that step has Refused. A change from a name that refers to the
+// object of another sample to a name that refers to no object has Unmet. The same samples, definitions and options result
+// in the same workloads, those of greater promise first.
 //
-// The error tells of samples that nothing can be foretold of, for example as they need the help of a
-// webhook to be valid. The workloads are those of the others, and good to use all the same.
+// The error names samples for which nothing can be predicted, for example because they are not valid without a
+// webhook. The workloads of the other samples are returned in any case and can be used.
 //
-// Caveats: what a webhook refuses is not known. Fields without a schema are left alone.
+// Caveats: rejections by a webhook are not predicted. Fields without a schema are not changed.
 func Operations(samples, crds []*unstructured.Unstructured, options Options) ([]Workload, error) {
 	own, others := split(samples, crds)
 	all := slices.Concat(others, own)
@@ -72,8 +71,8 @@ func Operations(samples, crds []*unstructured.Unstructured, options Options) ([]
 	return append(changes, refusals...), err
 }
 
-// operationsOn are the changes of all samples, those with the greatest promise first, and why there
-// are none of a sample.
+// operationsOn returns the changes of all samples, the most promising first. The error says why there
+// are none for a sample.
 func operationsOn(own, crds, all []*unstructured.Unstructured, seed uint64) ([]operation, error) {
 	var found []operation
 	var problems []error
@@ -101,7 +100,7 @@ func operationsOn(own, crds, all []*unstructured.Unstructured, seed uint64) ([]o
 	return found, errors.Join(problems...)
 }
 
-// kindOf is what a definition says of a sample's kind and version, nil where there is none.
+// kindOf returns the definition of a sample's kind and version, or nil if there is none.
 func kindOf(sample *unstructured.Unstructured, crds []*unstructured.Unstructured) (*crd.Kind, error) {
 	definition := definitionOf(sample, crds)
 	if definition == nil {
@@ -122,19 +121,19 @@ func kindOf(sample *unstructured.Unstructured, crds []*unstructured.Unstructured
 }
 
 const (
-	// promised is how many changes come before the values that may mean nothing.
+	// promised is the number of changes before the values that may be meaningless.
 	promised = 3
-	// repeated is what a further value for the same field promises less than the one before, so
-	// that with few runs each field has its turn.
+	// repeated is how much less a further value of the same field promises than the previous one, so
+	// that all fields are changed even if there are few runs.
 	repeated = 30
-	// unchanged is what a change promises less that is none once defaults are set.
+	// unchanged is how much less a change promises if it has no effect after defaulting.
 	unchanged = 40
-	// maxTurns is how many values a field gets, of those that are allowed and of those that are not.
+	// maxTurns is the maximum number of accepted values, and of rejected values, for a field.
 	maxTurns = 6
 )
 
-// takeTurns lowers what changes of a field promise beside the best one, those that are refused counted
-// by themselves, and leaves out those beyond some.
+// takeTurns lowers the promise of all changes of a field except the best one, and omits changes beyond maxTurns. It
+// counts rejected changes separately.
 func takeTurns(operations []operation) []operation {
 	slices.SortStableFunc(operations, func(a, b operation) int { return cmp.Compare(b.Promise, a.Promise) })
 	before := map[string]int{}
@@ -152,7 +151,7 @@ func takeTurns(operations []operation) []operation {
 	return kept
 }
 
-// unmet is the object that a change with a name leads away from, nil where it is no such change.
+// unmet returns a reference to the missing object if a change replaces the name of an existing object, or nil otherwise.
 func unmet(v crd.Variant, all []*unstructured.Unstructured) *Ref {
 	name, ok := v.Old.(string)
 	other, text := v.Value.(string)
@@ -173,7 +172,7 @@ func unmet(v crd.Variant, all []*unstructured.Unstructured) *Ref {
 	return found
 }
 
-// refers reports whether a field is likely to name an object.
+// refers reports whether a field is likely to contain the name of an object.
 func refers(path string) bool {
 	last := path[strings.LastIndexAny(path, ".")+1:]
 	for _, end := range []string{"name", "ref", "secret", "configmap"} {
@@ -184,7 +183,7 @@ func refers(path string) bool {
 	return false
 }
 
-// name is the operation's, and its workload's.
+// name returns the name of the operation and of its workload.
 func (o operation) name(several bool) string {
 	name := o.Path + ": " + o.What
 	if several {
@@ -193,14 +192,14 @@ func (o operation) name(several bool) string {
 	return name
 }
 
-// lot orders what promises the same.
+// lot returns a number that orders operations of equal promise.
 func (o operation) lot(seed uint64) uint64 {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%d %s %s", seed, RefOf(o.sample), o.name(false))
 	return hash.Sum64()
 }
 
-// workload is: create, change, change back, delete.
+// workload returns a workload with the steps create, change, change back, and delete.
 func (o operation) workload(all, own []*unstructured.Unstructured) Workload {
 	name := o.name(len(own) > 1)
 	w := Workload{Name: name, Steps: []Step{{Name: create, Apply: all}, o.step()}}
@@ -225,12 +224,12 @@ func (o operation) workload(all, own []*unstructured.Unstructured) Workload {
 	return w
 }
 
-// step is the change alone.
+// step returns the step with the change.
 func (o operation) step() Step {
 	return Step{Name: o.Path + ": " + o.What, Apply: []*unstructured.Unstructured{o.Object}, Refused: o.Refused != nil}
 }
 
-// replaced are objects with one of them in another form.
+// replaced returns the objects with one of them replaced.
 func replaced(all []*unstructured.Unstructured, by *unstructured.Unstructured) []*unstructured.Unstructured {
 	with := slices.Clone(all)
 	for i, object := range with {

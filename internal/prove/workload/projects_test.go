@@ -16,7 +16,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the workloads as they are now")
 
-// given are the definitions and samples of a project, and where its workloads are written down.
+// given contains the files of a project: its definitions, its samples, and the expected workloads.
 type given struct{ crds, samples, golden string }
 
 var projects = map[string]given{
@@ -39,7 +39,7 @@ func read(t testing.TB, file string) []*unstructured.Unstructured {
 	return all
 }
 
-// TestWorkloadsOfProjects compares all that is made of a project with a file.
+// The workloads of each project are the expected ones in a file.
 func TestWorkloadsOfProjects(t *testing.T) {
 	t.Parallel()
 	for name, given := range projects {
@@ -69,7 +69,7 @@ func TestWorkloadsOfProjects(t *testing.T) {
 	}
 }
 
-// written is a workload for people to compare.
+// written formats a workload for people.
 func written(w workload.Workload) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", w.Name)

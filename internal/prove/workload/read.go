@@ -16,11 +16,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
-// Read reads workloads that somebody wrote: a file, or all *.yaml and *.yml of a directory in the
-// order of their names. Each document is one workload; docs/prove/workloads.md has the form. Files that a step names
-// are relative to the workload's.
+// Read reads workloads written by users: a file, or all *.yaml and *.yml files of a directory in the
+// order of their names. Each document is one workload. docs/prove/workloads.md describes the format. Files that a step names
+// are relative to the file of the workload.
 //
-// Errors name file, line and field, and all there are. A field that nobody knows is one.
+// Errors name the file, the line and the field, and include all problems. An unknown field is an error.
 func Read(path string) ([]Workload, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func Read(path string) ([]Workload, error) {
 	return all, nil
 }
 
-// Parse is [Read] for what is in a file. The name is for errors, and for the files that it names.
+// Parse is [Read] for the content of a file. The file name is used in errors, and to find the files that a step names.
 func Parse(file string, content []byte) ([]Workload, error) {
 	decoder := yamlv3.NewDecoder(bytes.NewReader(content))
 	var all []Workload
@@ -89,7 +89,7 @@ func Parse(file string, content []byte) ([]Workload, error) {
 
 var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntax is a parser's error with the place where editors find it.
+// syntax returns a parser's error with the position in the format that editors recognize.
 func syntax(file string, err error) error {
 	line := 1
 	if found := syntaxLine.FindStringSubmatch(err.Error()); found != nil {
@@ -98,14 +98,14 @@ func syntax(file string, err error) error {
 	return fmt.Errorf("%s:%d: %s", file, max(line, 1), syntaxLine.ReplaceAllString(err.Error(), ""))
 }
 
-// reader reads one document and collects what is wrong in it.
+// reader reads one document and collects its problems.
 type reader struct {
 	file     string
 	problems []error
 	known    []applied
 }
 
-// wrong notes a problem at a node.
+// wrong records a problem at a node.
 func (r *reader) wrong(at *yamlv3.Node, field, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if field != "" {
@@ -132,7 +132,7 @@ func (r *reader) workload(root *yamlv3.Node) Workload {
 		at := fmt.Sprintf("steps[%d]", i)
 		found := len(r.problems)
 		step := r.step(node, at, before.names)
-		if len(r.problems) == found { // else it is not complete
+		if len(r.problems) == found { // otherwise the step is incomplete
 			for _, err := range step.problems(before) {
 				r.wrong(node, at, "%s", err)
 			}
@@ -143,7 +143,7 @@ func (r *reader) workload(root *yamlv3.Node) Workload {
 	return w
 }
 
-// fields hands each value of a mapping to the one who reads it.
+// fields passes each value of a mapping to the function that reads it.
 func (r *reader) fields(node *yamlv3.Node, at string, known map[string]func(*yamlv3.Node, string)) {
 	node = behind(node)
 	if node.Kind != yamlv3.MappingNode {
@@ -167,7 +167,7 @@ func (r *reader) fields(node *yamlv3.Node, at string, known map[string]func(*yam
 	}
 }
 
-// behind is what an alias stands for.
+// behind returns the node of an alias, or the node itself.
 func behind(node *yamlv3.Node) *yamlv3.Node {
 	if node.Kind == yamlv3.AliasNode && node.Alias != nil {
 		return node.Alias
@@ -192,7 +192,7 @@ func (r *reader) list(node *yamlv3.Node, at string) []*yamlv3.Node {
 	return node.Content
 }
 
-// listOf is a list, or one element without one.
+// listOf returns the elements of a list. A node that is not a list is the only element.
 func listOf(node *yamlv3.Node) []*yamlv3.Node {
 	if node.Kind == yamlv3.SequenceNode {
 		return node.Content

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// TestRead compares what is read from each file, or what is wrong with it, with another file.
+// The workloads read from each file, or the errors, are the expected ones in another file.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/read/*.yaml")
@@ -63,7 +63,7 @@ func TestReadFolder(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is in a file, it is a valid workload or an error with a place.
+// Any content of a file results in valid workloads or in an error with a position.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/read/*.yaml")
 	if err != nil {
@@ -89,7 +89,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestTheDocumentedStepsAreRead: what users are shown works.
+// The example in the documentation can be read.
 func TestTheDocumentedStepsAreRead(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/prove/workloads.md")

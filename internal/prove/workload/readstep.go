@@ -19,13 +19,13 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// applied is an object as an earlier step of the workload left it.
+// applied is an object after an earlier step of the workload.
 type applied struct {
 	ref    Ref
 	object *unstructured.Unstructured
 }
 
-// step reads one step. Where it has no name it gets one that says what it does.
+// step reads one step. A step without a name gets a name that describes its action.
 func (r *reader) step(node *yamlv3.Node, at string, before []string) Step {
 	var s Step
 	says := ""
@@ -72,7 +72,7 @@ func (r *reader) step(node *yamlv3.Node, at string, before []string) Step {
 	return s
 }
 
-// unlike is a name that no other step has.
+// unlike returns a name that no other step has.
 func unlike(name string, before []string) string {
 	other := name
 	for i := 2; name != "" && slices.Contains(before, other); i++ {
@@ -93,7 +93,7 @@ func (r *reader) remember(object *unstructured.Unstructured) {
 	r.known = append(slices.DeleteFunc(r.known, func(a applied) bool { return a.ref.is(RefOf(object)) }), applied{RefOf(object), object})
 }
 
-// apply reads what is applied: files, and objects that are written right here.
+// apply reads the objects to apply: files, and objects in the step itself.
 func (r *reader) apply(node *yamlv3.Node, at string) []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, one := range listOf(node) {
@@ -111,7 +111,7 @@ func (r *reader) apply(node *yamlv3.Node, at string) []*unstructured.Unstructure
 	return cleaned(all)
 }
 
-// manifest reads a file or directory, by its path from the workload's file where it is not absolute.
+// manifest reads a file or directory. A relative path is relative to the workload's file.
 func (r *reader) manifest(node *yamlv3.Node, at, name string) []*unstructured.Unstructured {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -136,7 +136,7 @@ func (r *reader) manifest(node *yamlv3.Node, at, name string) []*unstructured.Un
 	return all
 }
 
-// object reads one that is written in the step.
+// object reads an object in the step itself.
 func (r *reader) object(node *yamlv3.Node, at string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: r.value(node, at)}
 	if object.Object == nil {
@@ -153,7 +153,7 @@ func (r *reader) object(node *yamlv3.Node, at string) *unstructured.Unstructured
 	return object
 }
 
-// value reads a mapping as the API machinery has it: whole numbers are int64.
+// value reads a mapping with the types of the API machinery: integers are int64.
 func (r *reader) value(node *yamlv3.Node, at string) map[string]any {
 	var loose, value map[string]any
 	err := node.Decode(&loose)
@@ -198,7 +198,7 @@ func (r *reader) patch(node *yamlv3.Node, at string) *unstructured.Unstructured 
 	return patched
 }
 
-// drift reads what another client does.
+// drift reads a change by another client.
 func (r *reader) drift(node *yamlv3.Node, at string) *Drift {
 	of, merge, remove := r.change(node, at, true)
 	if remove == (len(merge) > 0) {
@@ -238,8 +238,8 @@ func (r *reader) failure(node *yamlv3.Node, at string) *Failure {
 	return &f
 }
 
-// ref reads the name of an object: Kind/name where an earlier step applied it or Kubernetes has the
-// kind, or else with its version before it: example.com/v1/Kind/name.
+// ref reads a reference to an object: Kind/name if an earlier step applied an object of that kind or the kind is built into
+// Kubernetes, and otherwise with the API version: example.com/v1/Kind/name.
 func (r *reader) ref(node *yamlv3.Node, at string) Ref {
 	text := r.text(node, at)
 	parts := strings.Split(text, "/")
@@ -260,7 +260,7 @@ func (r *reader) ref(node *yamlv3.Node, at string) Ref {
 	return Ref{}
 }
 
-// short finds the version of a kind.
+// short finds the API version of a kind.
 func (r *reader) short(node *yamlv3.Node, at, kind, name string) Ref {
 	for _, a := range r.known {
 		if a.ref.Kind == kind && a.ref.Name == name {
@@ -281,12 +281,12 @@ func (r *reader) short(node *yamlv3.Node, at, kind, name string) Ref {
 	return Ref{}
 }
 
-// stable leaves out versions that clusters do not serve by default, and events of the old group.
+// stable reports whether clusters serve a version by default: not alpha, beta or internal.
 func stable(version schema.GroupVersion) bool {
 	return !strings.Contains(version.Version, "alpha") && !strings.Contains(version.Version, "beta") && version.Version != runtime.APIVersionInternal
 }
 
-// merged is a value changed by a JSON merge patch.
+// merged applies a JSON merge patch to a value and returns it.
 func merged(value, patch map[string]any) map[string]any {
 	if value == nil {
 		value = map[string]any{}

@@ -6,12 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxRefusals bounds the values of one workload that are refused: one takes as long as another
-// step, and tells of the API server more than of the operator.
+// maxRefusals is the maximum number of rejected values in one workload: each takes as long as another
+// step, and shows more about the API server than about the operator.
 const maxRefusals = 10
 
-// refusing is a workload of values that the API server has to refuse, one step for each, of as many
-// sorts as there are.
+// refusing returns a workload with values that the API server has to reject. Each value has one step. The values cover as
+// many kinds of errors as possible. It returns false if there are no such values.
 func refusing(sample *unstructured.Unstructured, operations []operation, all, own []*unstructured.Unstructured) (Workload, bool) {
 	w := Workload{Name: RefOf(sample).String() + ": invalid values", Steps: []Step{{Name: create, Apply: all}}}
 	for _, further := range []bool{false, true} {
@@ -49,7 +49,7 @@ var (
 	field  = regexp.MustCompile(`^[^ ]*: `)
 )
 
-// sortOf is an error without field and values.
+// sortOf returns the message of an error without field and values.
 func sortOf(err error) string {
 	return quoted.ReplaceAllString(field.ReplaceAllString(err.Error(), ""), "")
 }

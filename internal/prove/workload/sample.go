@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Steps of workloads that are made here.
+// The names of steps of generated workloads.
 const (
 	create   = "create"
 	remove   = "delete"
@@ -17,17 +17,17 @@ const (
 	again    = "delete again"
 )
 
-// Sample is the standard workload of a project: its samples are created, the most telling field of
-// the main custom resource is changed and changed back, the custom resources are deleted, made
-// again, and deleted again.
+// Sample returns the standard workload of a project: its samples are created, the most significant field of
+// the main custom resource is changed and changed back, and the custom resources are deleted,
+// recreated, and deleted again.
 //
 // Guarantees: objects that the custom resources only refer to (a Secret, a ConfigMap) are created
-// with the first step, and are never deleted: what happens to them is the operator's doing.
+// in the first step and are never deleted. Only the operator changes them.
 //
-// Assumptions: the samples are valid, and lived in one namespace, in whose place comes the run's.
+// Assumptions: the samples are valid and are in one namespace, which is replaced with the run's namespace.
 //
-// Caveats: where no field is known to be changeable, nothing is changed. Samples of kinds that no
-// definition defines are all taken for the operator's own where there are no others.
+// Caveats: if no field is known to be changeable, nothing is changed. If no sample has a kind that a definition
+// defines, all samples are treated as the operator's own.
 func Sample(samples, crds []*unstructured.Unstructured) Workload {
 	own, others := split(samples, crds)
 	w := Workload{Name: "sample", Steps: []Step{{Name: create, Apply: slices.Concat(others, own)}}}
@@ -42,9 +42,9 @@ func Sample(samples, crds []*unstructured.Unstructured) Workload {
 	return w
 }
 
-// Around are workloads that change what the custom resources only refer to: for each such sample
-// one, in which its content changes, which leads to what a new object of that content leads to, and
-// changes back, and then all of it is there again.
+// Around returns a workload for each sample that the custom resources only refer to. It changes the content of the
+// sample, which has to lead to the same state as a new object with that content. Then it changes the content back, which
+// has to restore the first state.
 func Around(samples, crds []*unstructured.Unstructured) []Workload {
 	own, others := split(samples, crds)
 	var all []Workload
@@ -64,8 +64,8 @@ func Around(samples, crds []*unstructured.Unstructured) []Workload {
 	return all
 }
 
-// withOtherContent is an object with another value for one key of its data. It returns nil where
-// there is no such key, or nobody may change it.
+// withOtherContent returns an object with another value for one key of its data. It returns nil if
+// there is no such key, or if the object is immutable.
 func withOtherContent(object *unstructured.Unstructured) (changed *unstructured.Unstructured, path string) {
 	if immutable, _, _ := unstructured.NestedBool(object.Object, "immutable"); immutable || object.GetAPIVersion() != "v1" {
 		return nil, ""
@@ -79,7 +79,7 @@ func withOtherContent(object *unstructured.Unstructured) (changed *unstructured.
 	return nil, ""
 }
 
-// otherText is another text of the same sort.
+// otherText returns another text of the same sort.
 func otherText(kind, text string) string {
 	const more = "-changed"
 	if kind != "Secret" {

@@ -4,12 +4,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxSenseless bounds the values of one workload that may mean nothing.
+// maxSenseless is the maximum number of values in one workload that may be meaningless.
 const maxSenseless = 5
 
-// senseless is a workload of values that the schema allows and that were made up, so that they are
-// likely to mean nothing: of each field one. Whatever the operator makes of such a value, the next
-// step, which takes it back, has to lead to where it was.
+// senseless returns a workload with values that the schema allows and that were made up, so that they are
+// likely to be meaningless: one for each field. The operator may do anything with such a value, but the next
+// step, which reverts it, has to lead to the previous state. It returns false if there are no such values.
 func senseless(sample *unstructured.Unstructured, operations []operation, all, own []*unstructured.Unstructured) (Workload, bool) {
 	w := Workload{Name: RefOf(sample).String() + ": values that may mean nothing", Steps: []Step{{Name: create, Apply: all}}}
 	seen := map[string]bool{}

@@ -4,11 +4,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// telling is the change that promises most, and the way back: a number that grows, where there is
-// one, or else another value for a field, or else a value for a field that has none. There is none
-// where no change is known to be allowed there and back.
+// telling returns the most promising change, and the way back: if possible a number that grows,
+// or else another value of a field, or else a value for a field that has none. It returns false if
+// no change is known to be accepted in both directions.
 func telling(own, crds []*unstructured.Unstructured) (change, back Step, ok bool) {
-	operations, _ := operationsOn(own, crds, own, 0) // what nothing is known of is not changed
+	operations, _ := operationsOn(own, crds, own, 0) // samples without a prediction are not changed
 	for _, asked := range []func(operation) bool{grows, anotherValue, aValue} {
 		for _, o := range operations {
 			if o.Wrong || o.Same || o.Refused != nil || o.Back != nil || o.unmet != nil || !asked(o) {

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Ways in which children fail that are more than a pod's own.
+// Failures of children that are not failures of a single pod.
 const (
-	// LostNode: pods are not ready any more, as nobody hears of their node; those that do not
-	// tolerate that are evicted, and cannot go before the node is back, which Heal brings about.
+	// LostNode makes pods not ready, because their node no longer reports. Pods that do not
+	// tolerate this are evicted, and cannot be removed before Heal brings the node back.
 	LostNode = "lost-node"
-	// UnboundVolume: claims that are made from then on get no volume until Heal.
+	// UnboundVolume means that claims created after it get no volume until Heal.
 	UnboundVolume = "unbound-volume"
 )
 
-// Failures are the ways in which children can fail, as [Failure] names them.
+// Failures contains the failures that children can have, for [Failure].
 var Failures = []string{"image-pull", "crash-loop", "never-ready", "job", LostNode, UnboundVolume}
 
-// Validate says all that is wrong with a workload, nil where nothing is: steps without a name, or
-// with one that another has, steps that do nothing or two things, names of steps that did not come
-// before, objects without a name, a Heal without a Fail.
+// Validate returns all problems of a workload, or nil if there are none: steps without a name or
+// with a duplicate name, steps with no action or with two actions, references to steps that are not
+// earlier steps, objects without a name, and a Heal without a Fail.
 func (w Workload) Validate() error {
 	var problems []error
 	if w.Name == "" {
@@ -39,7 +39,7 @@ func (w Workload) Validate() error {
 	return errors.Join(problems...)
 }
 
-// history is what came before a step.
+// history contains data about the steps before a step.
 type history struct {
 	names   []string
 	failing bool
@@ -50,7 +50,7 @@ func (h *history) add(s Step) {
 	h.failing = s.Fail != nil || h.failing && !s.Heal
 }
 
-// problems are what is wrong with a step.
+// problems returns the problems of a step.
 func (s Step) problems(before history) []error {
 	var found []error
 	add := func(wrong bool, format string, args ...any) {
@@ -74,7 +74,7 @@ func (s Step) problems(before history) []error {
 	return append(found, s.unnamed()...)
 }
 
-// actions are the names of what a step does.
+// actions returns the names of the actions of a step.
 func (s Step) actions() []string {
 	var set []string
 	for _, action := range []struct {
@@ -88,7 +88,7 @@ func (s Step) actions() []string {
 	return set
 }
 
-// unnamed are the objects of a step that nobody could find.
+// unnamed returns the problems with the objects and failures of a step, such as incomplete references.
 func (s Step) unnamed() []error {
 	var found []error
 	refs := slices.Clone(s.Delete)

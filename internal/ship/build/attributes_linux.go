@@ -2,7 +2,7 @@ package build
 
 import "syscall"
 
-// attributes let the go command end, and remove what it is at, also where this process is killed.
+// attributes makes the go command end and delete its temporary files, even if this process is killed.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/operon-framework/operon/internal/ship/image"
 )
 
-// User is whom operators run as: no user of any machine, and the one that others use for this, too.
+// User is the user ID with which operators run: it is not a user of any machine, and it is commonly used for this purpose.
 const User = 65532
 
-// Program is where the program is in the image: where kubebuilder has it, so that manifests of its projects run it.
+// Program is the path of the program in the image. It is the same as in kubebuilder projects, so that their manifests run it.
 const Program = "manager"
 
-// baseFiles are what an operator needs besides its program. There is no shell, and nothing else that could be run.
+// baseFiles returns the files that an operator needs besides its program. They include no shell and no other executable.
 func baseFiles(roots []byte) []image.File {
 	return []image.File{
 		image.Content(image.RootsFile, 0o644, roots),

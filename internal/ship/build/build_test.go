@@ -24,7 +24,8 @@ import (
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// buildsProject names the project that this binary builds when it is not to test, saying what it does.
+// buildsProject is an environment variable with a project. If it is set, this binary builds the project and prints its
+// progress, instead of testing.
 const buildsProject = "OPERON_TEST_BUILD"
 
 func TestMain(m *testing.M) {
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		fmt.Println("built")
-		time.Sleep(time.Hour) // until it is killed, with the lock, as who delivers the image has it
+		time.Sleep(time.Hour) // until it is killed, with the lock held, as while an image is delivered
 	}
 	home, err := os.MkdirTemp("", "operon-build-")
 	if err != nil {
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// project writes a small project that has a module to depend on, and a file that it embeds.
+// project writes a small project with a dependency and an embedded file.
 func project(t *testing.T) string {
 	t.Helper()
 	sums, err := os.ReadFile("../../../go.sum")
@@ -57,7 +58,7 @@ func project(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "web [1]") // which is no pattern
+	dir := filepath.Join(t.TempDir(), "web [1]") // must not be read as a pattern
 	write(t, dir, "go.mod", "module github.com/someone/web\n\ngo 1.26.0\n\nrequire "+line(t, mod, "golang.org/x/sync ")+"\n")
 	write(t, dir, "go.sum", lines(sums, "golang.org/x/sync "))
 	write(t, dir, "main.go", `package main
@@ -93,7 +94,7 @@ func write(t *testing.T, dir, name, content string) {
 	}
 }
 
-// line is the first line of a file that begins so, blanks aside.
+// line returns the first line of a file that begins with a text, without surrounding whitespace.
 func line(t *testing.T, content []byte, start string) string {
 	t.Helper()
 	for text := range strings.Lines(string(content)) {
@@ -115,7 +116,7 @@ func lines(content []byte, start string) string {
 	return found.String()
 }
 
-// git runs git in dir, as nobody in particular.
+// git runs git in dir, as a test user.
 func git(t *testing.T, dir string, arguments ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=test", "-c", "user.email=test@example.com"}, arguments...)...)
@@ -124,7 +125,7 @@ func git(t *testing.T, dir string, arguments ...string) {
 	}
 }
 
-// committed makes a project a repository.
+// committed creates a repository with a project.
 func committed(t *testing.T) string {
 	t.Helper()
 	dir := project(t)
@@ -134,7 +135,7 @@ func committed(t *testing.T) string {
 	return dir
 }
 
-// signed adds a commit with something that looks like a signature.
+// signed adds a commit with a header that looks like a signature.
 func signed(t *testing.T, dir string) {
 	t.Helper()
 	tools := t.TempDir()
@@ -142,7 +143,7 @@ func signed(t *testing.T, dir string) {
 	git(t, dir, "-c", "gpg.program="+filepath.Join(tools, "sign"), "commit", "--allow-empty", "-S", "-qm", "signed")
 }
 
-// made is an image that was built, in a layout of its own.
+// made is a built image in its own layout.
 type made struct {
 	*build.Result
 	dir string
@@ -176,7 +177,7 @@ func (m made) blob(t *testing.T, digest v1.Hash) []byte {
 	return content
 }
 
-// files are all that the image for the first platform holds, with their contents.
+// files returns all files in the image for the first platform, with their contents.
 func (m made) files(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -254,7 +255,7 @@ func TestWhatIsInAnImage(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	// All of it: no shell, and nothing that could hold a secret.
+	// The complete list: no shell, and nothing that could contain a secret.
 	const doc = "usr/share/doc/web/"
 	want := []string{
 		"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt", "manager", "tmp/",
@@ -283,7 +284,7 @@ func TestWhatIsInAnImage(t *testing.T) {
 	runs(t, one.files(t)["manager"])
 }
 
-// modules is the document that is attached.
+// modules returns the attached document.
 func (m made) modules(t *testing.T) string {
 	t.Helper()
 	manifest, err := v1.ParseManifest(bytes.NewReader(m.blob(t, m.Platforms[0].SBOM.Digest)))
@@ -296,7 +297,7 @@ func (m made) modules(t *testing.T) string {
 	return string(m.blob(t, manifest.Layers[0].Digest))
 }
 
-// runs runs the program, with nothing around it.
+// runs runs the program in an empty environment.
 func runs(t *testing.T, program string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manager")
@@ -334,8 +335,8 @@ func TestOnlyWhatChangedIsBuilt(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "default.pgo")); err != nil {
 		t.Fatal(err)
 	}
-	git(t, dir, "config", "status.showUntrackedFiles", "no") // which is for who looks at it
-	write(t, dir, "README.md", "text")                       // the revision is dirty now
+	git(t, dir, "config", "status.showUntrackedFiles", "no") // affects only what users see
+	write(t, dir, "README.md", "text")                       // now the revision is dirty
 	same("a file that is not compiled", true, true, false)
 	source, err := os.ReadFile(filepath.Join(dir, "main.go"))
 	if err != nil {
@@ -354,7 +355,7 @@ func TestOnlyWhatChangedIsBuilt(t *testing.T) {
 	same("a commit", true, true, false)
 }
 
-// A commit does not tell what is in a module that lies outside of its repository: an image of such sources is none of that commit's alone.
+// A commit does not contain a module outside of its repository: the revision of an image with such sources is dirty.
 func TestSourcesOutsideOfTheRepository(t *testing.T) {
 	t.Parallel()
 	dir := project(t)
@@ -382,7 +383,7 @@ func TestSourcesOutsideOfTheRepository(t *testing.T) {
 	}
 }
 
-// Each module of a workspace may raise the version of one that the program is made of.
+// Each module of a workspace may raise the version of a module that the program links.
 func TestWorkspace(t *testing.T) {
 	t.Parallel()
 	dir := project(t)
@@ -411,7 +412,7 @@ func TestPlatforms(t *testing.T) {
 	if one.Platforms[0].Layers[0].Digest != one.Platforms[1].Layers[0].Digest || one.Platforms[0].Layers[1].Digest == one.Platforms[1].Layers[1].Digest {
 		t.Errorf("%+v", one.Platforms)
 	}
-	// What was built for others stays.
+	// The programs for other platforms are retained.
 	built(t, dir, build.Options{Platforms: []string{"linux/amd64"}})
 	if again := built(t, dir, build.Options{Platforms: []string{"linux/arm64"}}); !again.Platforms[0].Reused || again.config(t).Created.Unix() != 0 {
 		t.Errorf("%+v", again.Platforms)
@@ -455,7 +456,7 @@ func TestWhatCannotBeBuilt(t *testing.T) {
 	}
 }
 
-// What is wrong with options is known before anything is done.
+// Invalid options are reported before anything is done.
 func TestOptionsThatAreNone(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
 	err := build.Options{Labels: map[string]string{"": "a"}, Platforms: []string{"linux"}}.Check()

@@ -16,14 +16,14 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// cache is what is kept of a project between builds, for one process at a time.
+// cache holds the data of a project between builds, for one process at a time.
 type cache struct {
 	folder string
 	store  *image.Store
 	lock   *local.Lock
 }
 
-// openCache waits until nobody else builds the project in dir.
+// openCache waits until no other process builds the project in dir.
 func openCache(ctx context.Context, dir string, waiting func()) (*cache, error) {
 	folder, lock, err := lockCache(ctx, sum([]byte(dir))[:16], waiting)
 	if err != nil {
@@ -40,7 +40,7 @@ func openCache(ctx context.Context, dir string, waiting func()) (*cache, error) 
 	return c, nil
 }
 
-// lockCache makes a directory of caches, if need be, and waits for its lock.
+// lockCache creates a cache directory if it does not exist, and waits for its lock.
 func lockCache(ctx context.Context, name string, waiting func()) (string, *local.Lock, error) {
 	waiting = sync.OnceFunc(waiting)
 	for {
@@ -51,26 +51,26 @@ func lockCache(ctx context.Context, name string, waiting func()) (string, *local
 		lock, err := local.WaitLock(ctx, filepath.Join(folder, lockFile), waiting)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return folder, lock, err
-		} // it was removed in the meantime, as that of a project that was gone
+		} // it was removed in the meantime, because its project no longer exists
 	}
 }
 
-// program is a program that was built, and what it was built from.
+// program is a built program and its inputs.
 type program struct {
-	// Key is of everything that is in no file.
+	// Key is a hash of all inputs that are not files.
 	Key     string
 	Sources sources
-	// Inputs are the hashes of the files that went in.
+	// Inputs are the hashes of the input files.
 	Inputs map[string]string
-	// Digest is the program's SHA-256, Info what its linker wrote into it.
+	// Digest is the program's SHA-256, and Info the build information that its linker added.
 	Digest, Info string
 	Layer        image.Layer
-	// Notices is the layer of licenses and notices. Licenses are SPDX expressions by module.
+	// Notices is the layer with licenses and notices. Licenses are SPDX expressions by module.
 	Notices  image.Layer
 	Licenses map[string]string
 }
 
-// load reads what is known of the program for a platform: nothing where that cannot be read.
+// load reads the last program for a platform. It returns an empty one if it cannot be read.
 func (c *cache) load(target platform) program { return read(c.file(target)) }
 
 func read(file string) program {
@@ -91,7 +91,7 @@ func (c *cache) save(target platform, p program) error {
 	return writeWhole(c.file(target), content)
 }
 
-// writeWhole puts a file instead of what was there, once it is whole. The caller has the lock of its directory.
+// writeWhole replaces a file atomically. The caller holds the lock of its directory.
 func writeWhole(file string, content []byte) error {
 	part := file + ".part"
 	if err := os.WriteFile(part, content, 0o600); err != nil {
@@ -100,7 +100,7 @@ func writeWhole(file string, content []byte) error {
 	return os.Rename(part, file)
 }
 
-// forget is for a program during whose build a source changed.
+// forget deletes the record of a program if a source changed during its build.
 func (c *cache) forget(target platform) error {
 	err := os.Remove(c.file(target))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +113,7 @@ func (c *cache) file(target platform) string {
 	return filepath.Join(c.folder, target.OS+"-"+target.Architecture+target.Variant+".json")
 }
 
-// tidy removes all blobs but those of the image that was built last, and programs for other platforms.
+// tidy removes all blobs except those of the last image and of the last programs for all platforms.
 func (c *cache) tidy(built image.Image) error {
 	files, err := glob.In(c.folder, "*.json")
 	if err != nil {
@@ -127,14 +127,14 @@ func (c *cache) tidy(built image.Image) error {
 	return c.store.Keep(built, layers...)
 }
 
-// compiling begins the names of directories that programs are compiled to.
+// compiling is the prefix of the names of directories for compiled programs.
 const compiling = "compile-"
 
-// scratch is a new directory to compile to. It is none that was there before: the compiler of a run that was killed may be
-// about to write there, and not what is compiled now.
+// scratch creates a new directory to compile to. An existing one is never used, because the compiler of a killed run may
+// still write to it.
 func (c *cache) scratch() (string, error) { return os.MkdirTemp(c.folder, compiling) }
 
-// sweep removes what runs left that were killed.
+// sweep removes what killed runs left.
 func (c *cache) sweep() error {
 	left, err := glob.In(c.folder, compiling+"*")
 	if err != nil {

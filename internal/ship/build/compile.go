@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// CompileError is an operator that does not compile.
+// CompileError is the error of an operator that does not compile.
 type CompileError struct {
-	// Platform is what it was compiled for.
+	// Platform is the platform for which it was compiled.
 	Platform string
-	// Output is what the go command said.
+	// Output is the output of the go command.
 	Output string
 }
 
@@ -25,13 +25,13 @@ func (e *CompileError) Error() string {
 	return fmt.Sprintf("the operator does not compile for %s:\n%s", e.Platform, e.Output)
 }
 
-// toolchain is the go command with the settings that all builds have, whoever runs them.
+// toolchain is the go command with settings that are the same for all users.
 type toolchain struct {
 	dir  string
 	tags string
 }
 
-// timezones builds the names of time zones into the program, which an image has no files of.
+// timezones is a build tag that adds time zone data to the program, because an image does not contain it.
 const timezones = "timetzdata"
 
 func newToolchain(dir string, tags []string) (toolchain, error) {
@@ -41,8 +41,8 @@ func newToolchain(dir string, tags []string) (toolchain, error) {
 	return toolchain{dir: dir, tags: strings.Join(append([]string{timezones}, tags...), ",")}, nil
 }
 
-// command prepares the go command in a process group of its own, which ends with ctx. What the user has set for
-// everyday builds does not count: -trimpath in GOFLAGS is for having something there, as an empty one would be looked up.
+// command prepares the go command in its own process group, which ends with ctx. It overrides the user's everyday settings.
+// GOFLAGS contains -trimpath only because an empty GOFLAGS would be looked up elsewhere.
 func (t toolchain) command(ctx context.Context, env []string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = t.dir
@@ -53,10 +53,10 @@ func (t toolchain) command(ctx context.Context, env []string, arguments ...strin
 	return command
 }
 
-// settled are variables that change what is compiled.
+// settled lists variables that affect what is compiled.
 var settled = []string{"GOVERSION", "GOROOT", "GOWORK", "GOEXPERIMENT", "GOFIPS140", "GOMODCACHE", "GOTOOLCHAIN"}
 
-// settings are what the go command goes by in this project, apart from what is in files.
+// settings returns the settings of the go command in this project that are not files.
 func (t toolchain) settings(ctx context.Context) (map[string]string, error) {
 	output, err := t.output(ctx, nil, append([]string{"env", "-json"}, settled...)...)
 	if err != nil {
@@ -66,20 +66,20 @@ func (t toolchain) settings(ctx context.Context) (map[string]string, error) {
 	return found, json.Unmarshal(output, &found)
 }
 
-// compile builds the main package to a file, without anything that tells of this machine.
+// compile builds the main package to a file, without any information about this machine.
 func (t toolchain) compile(ctx context.Context, target platform, main, file string) error {
 	_, err := t.output(ctx, target.env, "build", "-trimpath", "-buildvcs=false", "-tags", t.tags, "-ldflags", "-s -w -buildid=", "-o", file, main)
 	return refused(target, err)
 }
 
-// refused makes what the go command has against the project a CompileError.
+// refused converts an error of the go command about the project to a CompileError.
 func refused(target platform, err error) error {
 	var failed *exec.ExitError
 	if !errors.As(err, &failed) {
 		return err
 	}
 	said := strings.TrimSpace(string(failed.Stderr))
-	if strings.Contains(said, syscall.ENOSPC.Error()) { // it comes from another process, as text
+	if strings.Contains(said, syscall.ENOSPC.Error()) { // another process reports it, as text
 		return fmt.Errorf("a disk is full, of those that Go compiles on (GOCACHE, GOTMPDIR) or that OPERON_HOME is on: make room, or name other places\n%s", said)
 	}
 	if strings.Contains(said, "build constraints exclude all Go files") {
@@ -88,7 +88,7 @@ func refused(target platform, err error) error {
 	return &CompileError{Platform: target.String(), Output: said}
 }
 
-// output runs the go command and returns what it prints; its errors have what it said.
+// output runs the go command and returns its standard output. Errors contain its standard error.
 func (t toolchain) output(ctx context.Context, env []string, arguments ...string) ([]byte, error) {
 	command := t.command(ctx, env, arguments...)
 	var stdout, stderr bytes.Buffer

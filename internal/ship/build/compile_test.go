@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A disk that is full is no fault of the code's.
+// A full disk is not reported as an error in the code.
 func TestFullDisksAreNoCompileErrors(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
@@ -25,7 +25,7 @@ func TestFullDisksAreNoCompileErrors(t *testing.T) {
 	}
 }
 
-// What somebody has set for everyday builds changes no image.
+// A user's everyday settings do not change an image.
 func TestSettingsOfArchitectures(t *testing.T) {
 	for name, everyday := range map[string][2]string{
 		"GOAMD64": {"linux/amd64", "v3"}, "GOARM64": {"linux/arm64", "v9.0"}, "GOARM": {"linux/arm", "5"}, "GO386": {"linux/386", "softfloat"},

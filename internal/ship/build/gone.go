@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// lockFile in a directory of caches is locked by who builds its project.
+	// lockFile is a file in a cache directory. It is locked while a process builds its project.
 	lockFile = "lock"
-	// projectFile names the project that a directory of caches is of.
+	// projectFile is a file in a cache directory that names its project.
 	projectFile = "project"
-	// removing ends the names of directories that are being removed.
+	// removing is the suffix of the names of directories that are being removed.
 	removing = ".removing"
-	// forgotten is how long caches are kept that name no project, as those of older versions do not, after their last use.
+	// forgotten is the time after the last use for which caches without a project's name, from older versions, are retained.
 	forgotten = 30 * 24 * time.Hour
 )
 
-// noteProject has a directory of caches name its project.
+// noteProject writes the name of the project to a cache directory.
 func noteProject(folder, dir string) error {
 	file := filepath.Join(folder, projectFile)
 	if noted, err := os.ReadFile(file); err == nil && string(noted) == dir {
@@ -31,7 +31,8 @@ func noteProject(folder, dir string) error {
 	return writeWhole(file, []byte(dir))
 }
 
-// removeGone removes the caches of projects that are gone, but those that somebody holds. Of two that do so at once, one does.
+// removeGone removes the caches of projects that no longer exist, except locked ones. If two processes do so at the same
+// time, one of them does nothing.
 func removeGone() error {
 	all, err := local.Folder("build")
 	if err != nil {
@@ -58,10 +59,10 @@ func removeGone() error {
 	return errors.Join(problems...)
 }
 
-// removeIfGone removes a directory of caches whose project is gone. It has another name first: who waits for its lock, or comes
-// while it is emptied, makes a new one.
+// removeIfGone removes a cache directory whose project no longer exists. It renames the directory first, so that processes
+// that wait for its lock, or start while it is being emptied, create a new one.
 func removeIfGone(folder string) error {
-	if strings.HasSuffix(folder, removing) { // by a run that was killed
+	if strings.HasSuffix(folder, removing) { // left by a killed run
 		return os.RemoveAll(folder)
 	}
 	lock, err := local.TryLock(filepath.Join(folder, lockFile))
@@ -83,7 +84,7 @@ func removeIfGone(folder string) error {
 	return os.RemoveAll(away)
 }
 
-// isGone reports whether the project of a directory of caches is not there any more.
+// isGone reports whether the project of a cache directory no longer exists.
 func isGone(folder string) (bool, error) {
 	dir, err := os.ReadFile(filepath.Join(folder, projectFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -94,10 +95,10 @@ func isGone(folder string) (bool, error) {
 		return err == nil && time.Since(used) > forgotten, err
 	}
 	_, err = os.Stat(filepath.Join(string(dir), "go.mod"))
-	return errors.Is(err, fs.ErrNotExist), nil // a project that cannot be looked at may be there
+	return errors.Is(err, fs.ErrNotExist), nil // a project that cannot be read may exist
 }
 
-// lastUse is when a directory of caches was written to: each build writes blobs.
+// lastUse returns the time of the last write to a cache directory: each build writes blobs.
 func lastUse(folder string) (time.Time, error) {
 	var last time.Time
 	for _, path := range []string{folder, filepath.Join(folder, "store", "blobs", "sha256")} {

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// caches are directories of caches below a home of the test's own.
+// caches are cache directories in the test's own home directory.
 type caches struct {
 	t    *testing.T
 	home string
@@ -25,7 +25,7 @@ func newCaches(t *testing.T) caches {
 	return caches{t, filepath.Join(home, "build")}
 }
 
-// of makes those of a project, and lets them go.
+// of creates the cache of a project, and unlocks it.
 func (c caches) of(dir string) string {
 	c.t.Helper()
 	made, err := openCache(c.t.Context(), dir, func() {})
@@ -38,7 +38,7 @@ func (c caches) of(dir string) string {
 	return made.folder
 }
 
-// without makes some that name no project, last used long ago.
+// without creates a cache that names no project and was last used the given time ago.
 func (c caches) without(dir string, ago time.Duration) string {
 	c.t.Helper()
 	folder, then := c.of(dir), time.Now().Add(-ago)
@@ -68,7 +68,7 @@ func (c caches) left() []string {
 	return found
 }
 
-// project is a directory that is one.
+// project creates the directory of a project.
 func (c caches) project() string {
 	c.t.Helper()
 	dir := c.t.TempDir()
@@ -80,7 +80,7 @@ func (c caches) project() string {
 	return dir
 }
 
-// What is kept of projects goes once they are gone, or forgotten, unless somebody holds it.
+// The caches of projects that no longer exist, or that were not used for long, are removed unless they are locked.
 func TestCachesOfProjectsThatAreGone(t *testing.T) {
 	c := newCaches(t)
 	dir := c.project()
@@ -97,7 +97,7 @@ func TestCachesOfProjectsThatAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // all that a build compiles comes later
+	cancel() // everything that a build compiles is later
 	if _, err := Run(ctx, dir, Options{}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestCachesOfProjectsThatAreGone(t *testing.T) {
 	}
 }
 
-// Who waits for caches that are removed in the meantime has new ones.
+// A process that waits for a cache that is removed in the meantime gets a new one.
 func TestCachesThatAreRemovedMeanwhile(t *testing.T) {
 	c := newCaches(t)
 	folder := c.of("/gone")

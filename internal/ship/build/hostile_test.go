@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An archive that was extracted may contain a repository whose configuration names programs.
+// Git runs no program that the repository's configuration names: an extracted archive may contain such a repository.
 func TestGitRunsNoProgramOfTheRepository(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,8 +13,8 @@ import (
 	"github.com/operon-framework/operon/internal/ship/build"
 )
 
-// A build that is killed, wherever it is, leaves nothing that the next one does not remove, and the next one makes what
-// an undisturbed one makes.
+// A build that is killed at any point leaves nothing that the next build does not remove, and the next build results in the
+// same image as without interruption.
 func TestKilledBuilds(t *testing.T) {
 	t.Parallel()
 	undisturbed := built(t, project(t), build.Options{})
@@ -27,7 +27,7 @@ func TestKilledBuilds(t *testing.T) {
 			if again.Image.Descriptor.Digest != undisturbed.Image.Descriptor.Digest {
 				t.Errorf("made is %s, want %s", again.Image.Descriptor.Digest, undisturbed.Image.Descriptor.Digest)
 			}
-			// The others may have come to the end before they were killed.
+			// The other builds may have been completed before they were killed.
 			if when == "built" && !again.Platforms[0].Reused {
 				t.Error("what was built is built again")
 			}
@@ -35,7 +35,7 @@ func TestKilledBuilds(t *testing.T) {
 	}
 }
 
-// kill builds a project in a process of its own, which is killed as soon as it says a word.
+// kill builds a project in a separate process, which is killed as soon as it prints a word.
 func kill(t *testing.T, dir, when string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
@@ -59,7 +59,7 @@ func kill(t *testing.T, dir, when string) {
 	}
 }
 
-// What a compiler leaves whose build was killed is gone after the next one.
+// The next build removes what the compiler of a killed build left.
 func TestLeftoversAreRemoved(t *testing.T) {
 	t.Parallel()
 	dir := project(t)

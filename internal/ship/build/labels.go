@@ -12,7 +12,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// labelsOf are what an image tells of itself, by the names that OCI gives them, all of it from the commit and the options.
+// labelsOf returns the labels of an image, with the names that OCI defines. All of them depend only on the commit and the
+// options.
 func (o Options) labelsOf(p *project.Project, r revision) map[string]string {
 	const prefix = "org.opencontainers.image."
 	known := map[string]string{
@@ -32,12 +33,13 @@ func (o Options) labelsOf(p *project.Project, r revision) map[string]string {
 	return labels
 }
 
-// source is where the repository is, as far as the module's path tells: less the module's directory in it, and less the suffix of a
-// major version. It is "" where the path does not end so, or names no place of sources: a wrong one is worse than none. A remote
-// of git's would tell more, but it differs between clones of the same commit, and may hold a password.
+// source returns the URL of the repository, as far as the module's path shows it: the path without the module's directory in
+// the repository and without the suffix of a major version. It returns "" if the path does not end with these, or is not a
+// URL of sources: a wrong URL is worse than none. A git remote would be more informative, but it differs between clones of
+// the same commit, and may contain a password.
 func source(path string, r revision) string {
 	if r.Commit == "" {
-		return "" // nobody knows which directory the path names
+		return "" // the directory that the path names is unknown
 	}
 	path, ok := repositoryOf(path, r.Folder)
 	elements := strings.Split(path, "/")
@@ -52,13 +54,13 @@ func source(path string, r revision) string {
 }
 
 var (
-	// reserved are names of hosts that nobody has (RFC 2606), as in the path of a project that was just begun.
+	// reserved matches host names that are never registered (RFC 2606), as in the path of a new project.
 	reserved = regexp.MustCompile(`^(.+\.)?(example\.(com|net|org)|(test|example|invalid|localhost))$`)
-	// ownersHosts have their repositories at HOST/OWNER/NAME, all of them.
+	// ownersHosts lists hosts whose repositories are all at HOST/OWNER/NAME.
 	ownersHosts = []string{"bitbucket.org", "github.com"}
 )
 
-// repositoryOf takes what names a directory in the repository, and a major version, off a module's path.
+// repositoryOf removes the directory in the repository and a major version from a module's path.
 func repositoryOf(path, folder string) (string, bool) {
 	unversioned := path
 	if before, major, ok := module.SplitPathVersion(path); ok && strings.HasPrefix(major, "/") {
@@ -67,7 +69,7 @@ func repositoryOf(path, folder string) (string, bool) {
 	if folder == "" {
 		return unversioned, true
 	}
-	if repository, ok := strings.CutSuffix(path, "/"+folder); ok { // one for each major version, too
+	if repository, ok := strings.CutSuffix(path, "/"+folder); ok { // also one directory for each major version
 		return repository, true
 	}
 	return strings.CutSuffix(unversioned, "/"+folder)

@@ -13,32 +13,33 @@ import (
 	"github.com/operon-framework/operon/internal/ship/image"
 )
 
-// Options say what the project alone does not.
+// Options are settings that are not part of the project.
 type Options struct {
-	// Main is the directory of the main package, where the project has several.
+	// Main is the directory of the main package, if the project has several.
 	Main string
-	// Platforms are what to build for, as OS/ARCH or OS/ARCH/VARIANT; by default linux and this machine's
-	// architecture. With several, the image is an index.
+	// Platforms lists the platforms to build for, as OS/ARCH or OS/ARCH/VARIANT. The default is linux and this machine's
+	// architecture. With several platforms, the image is an index.
 	Platforms []string
-	// Version is the operator's, for the labels.
+	// Version is the version of the operator, for the labels.
 	Version string
-	// Labels are added to those that are known, or replace them.
+	// Labels are added to the known labels, or replace them.
 	Labels map[string]string
 	// Tags are build tags.
 	Tags []string
-	// Roots, certificates in PEM, are trusted in addition.
+	// Roots are PEM certificates that are trusted in addition.
 	Roots []byte
-	// Ours are files in which the image will be written: that they are there is no change of the project.
+	// Ours are files to which the image will be written. They do not count as changes of the project.
 	Ours []string
-	// By is the version of Operon, which the list of modules names as its author.
+	// By is the version of Operon, which the SBOM names as its author.
 	By string
-	// Again builds also where nothing changed.
+	// Again builds even if nothing changed.
 	Again bool
-	// Tell is told what is being done, by default nothing.
+	// Tell receives descriptions of the progress. By default, there are none.
 	Tell func(string)
 }
 
-// architectures are those that Go and Kubernetes both know, with the variants and how the go command calls them.
+// architectures lists the architectures that Go and Kubernetes support, with their variants and the go command's settings for
+// them.
 var architectures = map[string]map[string][]string{
 	"amd64":   {"": {"GOAMD64=v1"}, "v2": {"GOAMD64=v2"}, "v3": {"GOAMD64=v3"}},
 	"arm64":   {"": {"GOARM64=v8.0"}, "v8": {"GOARM64=v8.0"}},
@@ -49,14 +50,14 @@ var architectures = map[string]map[string][]string{
 	"s390x":   {"": nil},
 }
 
-// platform is what a program is built for.
+// platform is the platform for which a program is built.
 type platform struct {
 	v1.Platform
-	// env are settings of the go command.
+	// env holds settings of the go command.
 	env []string
 }
 
-// platforms reads those of the options, each once, in their order.
+// platforms parses the platforms in the options, and returns them in their order. It fails if a platform is listed twice.
 func (o Options) platforms() ([]platform, error) {
 	named := o.Platforms
 	if len(named) == 0 {
@@ -96,7 +97,7 @@ func parsePlatform(text string) (platform, error) {
 	return made, nil
 }
 
-// Check tells what is wrong with the options, before anything is done.
+// Check returns an error if the options are invalid, before anything is done.
 func (o Options) Check() error {
 	_, err := o.platforms()
 	for name := range o.Labels {

@@ -14,22 +14,24 @@ import (
 	"github.com/operon-framework/operon/internal/ship/image"
 )
 
-// dirty ends the revision of what was not made of the commit's sources alone.
+// dirty is the suffix of the revision if an image contains other sources than those of the commit.
 const dirty = "-dirty"
 
-// revision is what version control says of a project.
+// revision describes the revision of a project in version control.
 type revision struct {
-	// Commit is that of the sources, with dirty where they were changed since or are not all in the repository, "" without git.
+	// Commit is the commit of the sources, with the suffix dirty if they were changed since or are not all in the repository. It
+	// is "" without git.
 	Commit string
-	// Root is the repository's directory, without links in its path, and Folder the project's below it, with slashes.
+	// Root is the repository's directory, without links in its path, and Folder the project's directory relative to it, with
+	// slashes.
 	Root, Folder string
-	// Time is when it was made, or what SOURCE_DATE_EPOCH says, or else 1970: never when the image is made.
+	// Time is SOURCE_DATE_EPOCH if it is set, or else the time of the commit, or else 1970. It is never the time of the build.
 	Time time.Time
-	// Unknown tells why there is no commit though the project is in a repository.
+	// Unknown describes why there is no commit although the project is in a repository.
 	Unknown string
 }
 
-// readRevision asks git. A project that is in no repository has no revision, nor has one whose repository cannot be read.
+// readRevision queries git. A project that is not in a repository, or whose repository cannot be read, has no revision.
 func readRevision(ctx context.Context, dir string, ours []string) (revision, error) {
 	date, err := image.SourceDate()
 	if err != nil {
@@ -61,7 +63,7 @@ func readRevision(ctx context.Context, dir string, ours []string) (revision, err
 	return found, nil
 }
 
-// place is where the repository is, and where a folder is in it.
+// place returns the directory of the repository, and the path of a directory in it.
 func place(ctx context.Context, dir string) (root, folder string, err error) {
 	if root, err = git(ctx, dir, "rev-parse", "--show-toplevel"); err != nil {
 		return "", "", err
@@ -70,8 +72,9 @@ func place(ctx context.Context, dir string) (root, folder string, err error) {
 	return strings.TrimSuffix(root, "\n"), strings.TrimSuffix(strings.TrimSuffix(folder, "\n"), "/"), err
 }
 
-// judge makes the revision dirty where a file that went into the program is not in the repository, such as one of a module that
-// go.mod or go.work has in a directory beside it: whatever repository that is in, the commit does not tell of it.
+// judge marks the revision as dirty if an input file of the program is not in the repository, for example in a module for
+// which go.mod or go.work names a directory outside. Even if this directory is in another repository, the commit does not
+// determine it.
 func (r *revision) judge(inputs map[string]string) error {
 	if r.Commit == "" || strings.HasSuffix(r.Commit, dirty) {
 		return nil
@@ -92,8 +95,8 @@ func (r *revision) judge(inputs map[string]string) error {
 	return nil
 }
 
-// whyUnknown is why git tells nothing of a repository that is there: it is missing, or does not trust a directory that belongs to
-// another user. A repository without a commit has nothing to tell.
+// whyUnknown describes why git returns nothing about an existing repository: git is not installed, or does not trust a
+// directory that belongs to another user. For a repository without a commit it returns "".
 func whyUnknown(ctx context.Context, dir string) string {
 	if !inRepository(dir) {
 		return ""
@@ -109,7 +112,7 @@ func whyUnknown(ctx context.Context, dir string) string {
 	return "git says: " + strings.Join(said, " ")
 }
 
-// inRepository reports whether a directory, or one above it, has a repository of git's.
+// inRepository reports whether a directory, or one above it, contains a git repository.
 func inRepository(dir string) bool {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
@@ -123,7 +126,7 @@ func inRepository(dir string) bool {
 	}
 }
 
-// changes reports whether anything in the repository is not as it was committed, except for files that we write.
+// changes reports whether anything in the repository differs from the commit, except files that the build writes.
 func changes(ctx context.Context, dir, root string, ours []string) (bool, error) {
 	arguments := []string{"status", "--porcelain", "--untracked-files=normal", "--", ":/"}
 	for _, file := range ours {
@@ -141,7 +144,7 @@ func changes(ctx context.Context, dir, root string, ours []string) (bool, error)
 }
 
 func git(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Reading must not take the lock that a commit needs, nor run programs that the repository's configuration names.
+	// Reading must not take the lock that a commit needs, or run programs that the repository's configuration names.
 	command := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", dir}, arguments...)...)
 	output, err := command.Output()
 	var exit *exec.ExitError

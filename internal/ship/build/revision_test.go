@@ -22,8 +22,8 @@ func TestWhereSourcesAre(t *testing.T) {
 		{"gopkg.in/web.v2", "", "https://gopkg.in/web.v2"},
 		{"code.company.org/web", "", "https://code.company.org/web"},
 
-		{"github.com/someone/web", "operators/shop", ""}, // a copy in another repository, say
-		{"github.com/someone/web/shop", "", ""},          // no repository of GitHub's has such a path
+		{"github.com/someone/web", "operators/shop", ""}, // for example, a copy in another repository
+		{"github.com/someone/web/shop", "", ""},          // no GitHub repository has such a path
 		{"github.com/someone/web", "web", ""},
 		{"code.company.org/web", "web", ""},
 		{"example.com/web", "", ""},
@@ -41,7 +41,7 @@ func TestWhereSourcesAre(t *testing.T) {
 	}
 }
 
-// A project may be in a directory of its repository, which may be reached by a link.
+// A project may be in a subdirectory of its repository, and its path may contain a link.
 func TestFolderOfAProject(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())

@@ -24,16 +24,17 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Result is an image that was built.
+// Result is a built image.
 type Result struct {
-	// Name is the operator's.
+	// Name is the name of the operator.
 	Name string
-	// Store holds the image until Close.
+	// Store contains the image until Close.
 	Store *image.Store
 	Image image.Image
-	// Platforms are its parts, one where it is no index.
+	// Platforms are its parts; there is one if the image is not an index.
 	Platforms []Part
-	// Unrevised is why the labels name no commit though the project is in a repository, empty where they do or it is in none.
+	// Unrevised describes why the labels name no commit although the project is in a repository. It is empty if they do, or if
+	// the project is not in a repository.
 	Unrevised string
 
 	cache *cache
@@ -44,13 +45,13 @@ type Part struct {
 	Platform string
 	Image    v1.Descriptor
 	Layers   []v1.Descriptor
-	// SBOM is the manifest of the list of modules.
+	// SBOM is the manifest of the SBOM.
 	SBOM v1.Descriptor
-	// Reused: no source changed, so that nothing was compiled.
+	// Reused reports that no source changed, so that nothing was compiled.
 	Reused bool
 }
 
-// Close lets others build the project.
+// Close allows other processes to build the project.
 func (r *Result) Close() error { return r.cache.lock.Unlock() }
 
 // builder builds one image.
@@ -63,7 +64,7 @@ type builder struct {
 	cache    *cache
 }
 
-// Run builds the image of the project in dir. Errors of the compiler are a *CompileError.
+// Run builds the image of the project in dir. For errors of the compiler it returns a *CompileError.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	platforms, err := o.platforms()
 	if err != nil {
@@ -77,7 +78,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := removeGone(); err != nil { // which is no reason not to build
+	if err := removeGone(); err != nil { // the build continues
 		o.tell("caches of projects that are gone stay: %v", err)
 	}
 	result, err := (&builder{Options: o, project: p, cache: c}).run(ctx, platforms)
@@ -129,7 +130,7 @@ func (b *builder) base(ctx context.Context) (image.Layer, error) {
 	return b.cache.store.Layer(ctx, "operon build: CAs, users, /tmp", baseFiles(roots))
 }
 
-// root is the image itself, or an index of several.
+// root returns the image itself, or an index of several images.
 func (b *builder) root(parts []Part) (v1.Descriptor, error) {
 	if len(parts) == 1 {
 		return parts[0].Image, nil
@@ -148,7 +149,8 @@ type built struct {
 	reused   bool
 }
 
-// programs builds those for all platforms, before anything is made of one: what went into any of them decides what their revision is.
+// programs builds the programs for all platforms before any image is created, because the inputs of all programs determine
+// the revision.
 func (b *builder) programs(ctx context.Context, platforms []platform) ([]built, error) {
 	var all []built
 	for _, target := range platforms {
@@ -164,7 +166,7 @@ func (b *builder) programs(ctx context.Context, platforms []platform) ([]built, 
 	return all, nil
 }
 
-// part makes the image for one platform.
+// part creates the image for one platform.
 func (b *builder) part(from built, base image.Layer) (Part, error) {
 	labels := b.labelsOf(b.project, b.revision)
 	made, err := b.cache.store.Image(image.Config{
@@ -191,7 +193,7 @@ func (b *builder) part(from built, base image.Layer) (Part, error) {
 	}, nil
 }
 
-// attach makes the list of modules.
+// attach attaches the SBOM.
 func (b *builder) attach(made v1.Descriptor, built program) (v1.Descriptor, error) {
 	info, err := debug.ParseBuildInfo(built.Info)
 	if err != nil {
@@ -206,7 +208,7 @@ func (b *builder) attach(made v1.Descriptor, built program) (v1.Descriptor, erro
 	return b.cache.store.Attach(made, sbom.MediaType, document, map[string]string{"org.opencontainers.image.created": b.revision.Time.Format(time.RFC3339)})
 }
 
-// program builds the program, or finds that the last one is still what would come of it.
+// program builds the program, or returns the last one if it is up to date.
 func (b *builder) program(ctx context.Context, target platform) (program, bool, error) {
 	known := b.cache.load(target)
 	key := b.key(target)
@@ -235,7 +237,8 @@ func (b *builder) program(ctx context.Context, target platform) (program, bool, 
 	return fresh, false, b.cache.save(target, fresh)
 }
 
-// license adds the layer with the licenses and notices of what the program links, which most licenses require of binaries.
+// license adds the layer with the licenses and notices of everything that the program links. Most licenses require this for
+// binaries.
 func (b *builder) license(ctx context.Context, fresh *program) error {
 	found, err := licenses.Collect(fresh.Sources.linked)
 	if err != nil {
@@ -261,7 +264,7 @@ func (b *builder) look(from sources) (map[string]string, error) {
 
 func (b *builder) main() string { return b.project.Main.Package }
 
-// key is of everything that decides what is compiled and is in no file.
+// key returns a hash of everything that determines what is compiled and is not a file.
 func (b *builder) key(target platform) string {
 	parts := append([]string{b.project.Dir, b.main()}, target.env...)
 	for _, name := range slices.Sorted(maps.Keys(b.settings)) {
@@ -270,7 +273,7 @@ func (b *builder) key(target platform) string {
 	return sum([]byte(strings.Join(parts, "\x00")))
 }
 
-// compile builds the program, and a layer of it unless it is the one that is known.
+// compile builds the program, and its layer unless the program is identical to the known one.
 func (b *builder) compile(ctx context.Context, target platform, known program, fresh *program) error {
 	dir, err := b.cache.scratch()
 	if err != nil {

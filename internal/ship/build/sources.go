@@ -17,23 +17,24 @@ import (
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
-// pkg is a package that goes into the program and is no version in the module cache.
+// pkg is a package of the program that is not in the module cache.
 type pkg struct {
 	Dir string
-	// Embeds are the patterns of what it embeds.
+	// Embeds are the patterns of embedded files.
 	Embeds []string
 }
 
-// sources are what a program is compiled from, as far as it can change.
+// sources are the sources of a program that can change.
 type sources struct {
 	Packages []pkg
-	// Modules are go.mod files: those of the packages, and of a workspace all, as each may raise the version of a module.
+	// Modules are go.mod files: those of the packages, and all those of a workspace, because each may raise the version of a
+	// module.
 	Modules []string
-	// linked are all packages outside of the standard library.
+	// linked holds all packages outside of the standard library.
 	linked []licenses.Linked
 }
 
-// list asks the go command which packages the program is made of.
+// list queries the go command for the packages of the program.
 func (t toolchain) list(ctx context.Context, target platform, main, cache string) (sources, error) {
 	output, err := t.output(ctx, target.env, "list", "-e", "-deps", "-tags", t.tags, "-json=Dir,ImportPath,Standard,EmbedPatterns,Module", main)
 	if err != nil {
@@ -75,10 +76,10 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 	}
 }
 
-// compiled are the extensions of files that the go command looks at in a package's directory, with those of profiles to optimize by.
+// compiled lists the extensions of files that the go command reads in a package's directory, including optimization profiles.
 var compiled = []string{".pgo", ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
 
-// files are all files that go in, or would go in if they changed, absolute.
+// files returns the absolute paths of all input files, and of files that would become inputs if they changed.
 func (s sources) files(workspace string) ([]string, error) {
 	var found []string
 	for _, module := range s.Modules {
@@ -118,7 +119,7 @@ func (s sources) files(workspace string) ([]string, error) {
 	return slices.Compact(found), nil
 }
 
-// licensesIn are the license and notice files in a directory.
+// licensesIn returns the license and notice files in a directory.
 func licensesIn(dir string) ([]string, error) {
 	names, err := licenses.Names(dir)
 	for i, name := range names {
@@ -127,7 +128,7 @@ func licensesIn(dir string) ([]string, error) {
 	return names, err
 }
 
-// embedded are the files that the patterns of a package match.
+// embedded returns the files that match the patterns of a package.
 func (p pkg) embedded() ([]string, error) {
 	var found []string
 	for _, pattern := range p.Embeds {
@@ -150,7 +151,7 @@ func (p pkg) embedded() ([]string, error) {
 	return found, nil
 }
 
-// sums are the hashes of files, "" of one that does not exist.
+// sums returns the hashes of files, "" for a file that does not exist.
 func sums(files []string) (map[string]string, error) {
 	now := map[string]string{}
 	for _, file := range files {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The author's own arguments come after those that place the operator.
+// The author's own arguments come after the arguments that configure the operator's environment.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	options := Options{Image: "postgres-operator:1", Args: []string{"--postgres-image=example.com/postgres"}}

@@ -23,7 +23,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// noNamespace fails the test where the operator's namespace is there.
+// noNamespace fails the test if the operator's namespace exists.
 func (f *fixture) noNamespace(t *testing.T) {
 	t.Helper()
 	if _, err := f.client.CoreV1().Namespaces().Get(t.Context(), f.namespace(), metav1.GetOptions{}); gone(err) != nil {
@@ -42,7 +42,7 @@ func TestDeployWithoutPermission(t *testing.T) {
 	f.noNamespace(t)
 }
 
-// nobody is the kubeconfig of somebody without rights.
+// nobody returns the kubeconfig of a user without permissions.
 func (f *fixture) nobody(t *testing.T) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: "nobody-"}}
@@ -58,7 +58,7 @@ func (f *fixture) nobody(t *testing.T) string {
 	return identity(t, f.env, t.TempDir(), made.Namespace, made.Name)
 }
 
-// Pods that no node takes are told about in the scheduler's words.
+// Pods that cannot be scheduled are reported with the scheduler's message.
 func TestUnscheduled(t *testing.T) {
 	t.Parallel()
 	f := fixtureIn(t, localtest.New(t, local.Options{}))
@@ -70,10 +70,10 @@ func TestUnscheduled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var missing error
-	for patience := 5 * time.Second; patience < timeout; patience *= 4 { // the first is enough where there is little else to do
+	for patience := 5 * time.Second; patience < timeout; patience *= 4 { // the first is enough if the machine is not busy
 		_, said, err := f.deploy(t, func(o *deploy.Options) {
 			o.Timeout = patience
-			// Other pods each time: the scheduler may have heard of the node too late for those of before.
+			// Different pods each time: the scheduler may have received the change of the node too late for the previous pods.
 			o.PodAnnotations = map[string]string{"patience": patience.String()}
 		})
 		missing = errors.Join(lacks(said, "no node takes pod "+f.name), refuses(err, fmt.Sprintf("not ready after %s: no node takes pod %s", patience, f.name),
@@ -87,7 +87,7 @@ func TestUnscheduled(t *testing.T) {
 	}
 }
 
-// What the API server would refuse is known before anything is written.
+// Objects that the API server would reject are reported before anything is written.
 func TestDeployWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -99,7 +99,7 @@ func TestDeployWhatIsRefused(t *testing.T) {
 	f.noNamespace(t)
 }
 
-// A first deployment that fails halfway is taken back.
+// If a first deployment fails halfway, its objects are deleted.
 func TestTakeBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -114,7 +114,7 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
-// Of two first deployments at the same time one does not touch what the other made.
+// If two first deployments run at the same time, neither changes the objects of the other.
 func TestDeployMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -122,7 +122,7 @@ func TestDeployMeanwhile(t *testing.T) {
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-deployment", Labels: map[string]string{"operon.dev/deployment": f.name}}}
 	_, _, err := f.deploy(t, func(o *deploy.Options) {
 		o.Namespace = f.env.Namespace
-		o.Progress = writerFunc(func(said string) { // after it was looked at what is there
+		o.Progress = writerFunc(func(said string) { // after the existing objects were read
 			if strings.Contains(said, "Namespace "+f.env.Namespace+" was there before") {
 				if _, err := records.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
 					t.Error(err)
@@ -138,7 +138,7 @@ func TestDeployMeanwhile(t *testing.T) {
 	}
 }
 
-// A first deployment that fails takes nothing back where another client has gone on with it.
+// If a first deployment fails, it deletes nothing if another client has continued the deployment.
 func TestTakeBackNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -170,7 +170,7 @@ func (f writerFunc) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// refuseDeployments refuses the operator's Deployment, but in a dry run, and those in the test's namespace.
+// refuseDeployments makes API servers reject Deployments, except in a dry run, in the operator's and the test's namespace.
 func (f *fixture) refuseDeployments(t *testing.T) {
 	t.Helper()
 	policies := f.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
@@ -210,7 +210,7 @@ func (f *fixture) refuseDeployments(t *testing.T) {
 	})
 }
 
-// One operator is deployed in one namespace.
+// An operator can be deployed in only one namespace.
 func TestDeployElsewhere(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -249,7 +249,7 @@ func TestUnsafeDefinitions(t *testing.T) {
 	f.mustDeploy(t, func(o *deploy.Options) { o.UnsafeCRDs = true })
 }
 
-// A quota that refuses pods is named.
+// The error names a quota that rejects pods.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -280,7 +280,7 @@ func (f *fixture) undeployFrom(t *testing.T, namespace string) {
 	}
 }
 
-// A webhook that API servers do not reach is named, though the pods are ready.
+// The error names a webhook that API servers cannot reach, even if the pods are ready.
 func TestWebhookIsNotReached(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -291,8 +291,8 @@ func TestWebhookIsNotReached(t *testing.T) {
 	}
 }
 
-// registersWebhook has the operator register webhooks that nobody serves, one of them for something else in the test's
-// namespace, which tells when API servers have heard of both.
+// registersWebhook registers webhooks that no server answers for the operator. One of them is for another kind in the test's
+// namespace, and shows when API servers have received both.
 func (f *fixture) registersWebhook(t *testing.T) {
 	t.Helper()
 	f.edit(t, "config/rbac/role.yaml", "rules:\n", "rules:\n- apiGroups: [admissionregistration.k8s.io]\n  resources: [validatingwebhookconfigurations]\n  verbs: [get]\n")
@@ -322,10 +322,10 @@ func (f *fixture) registersWebhook(t *testing.T) {
 	})
 }
 
-// dry asks for what would come of an object.
+// dry requests a dry run.
 var dry = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
-// Webhooks of kubebuilder's need what is not made here.
+// Webhooks of kubebuilder projects need objects that are not created here.
 func TestWebhooksOfKubebuilders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -340,7 +340,7 @@ func TestWebhooksOfKubebuilders(t *testing.T) {
 	}
 }
 
-// removeNamespace removes the operator's namespace.
+// removeNamespace deletes the operator's namespace.
 func (f *fixture) removeNamespace(t *testing.T) {
 	if err := f.client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), f.namespace(), metav1.DeleteOptions{}); err != nil && !strings.Contains(err.Error(), "not found") {
 		t.Error(err)

@@ -9,10 +9,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
-// manager is the field manager of everything that is deployed.
+// manager is the field manager of all deployed objects.
 const manager = "operon-deploy"
 
-// cluster is the cluster that is deployed to.
+// cluster is the cluster to deploy to.
 type cluster struct {
 	*up.Cluster
 	*kube.Client

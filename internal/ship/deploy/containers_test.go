@@ -32,7 +32,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// Operators in pods that really run, side by side in one cluster, which is as before once they are gone.
+// Operators run in real pods, at the same time in one cluster. After they are removed, the cluster is in its initial state.
 func TestInContainers(t *testing.T) {
 	t.Parallel()
 	c := newContainers(t)
@@ -62,19 +62,19 @@ func TestInContainers(t *testing.T) {
 	}
 }
 
-// serversImage is what the examples' servers run.
+// serversImage is the container image of the examples' servers.
 const serversImage = "memcached:1.6-alpine"
 
-// containers is a cluster of real containers.
+// containers is a cluster with real containers.
 type containers struct {
 	env     *localtest.Env
 	client  kubernetes.Interface
 	cluster string
-	// registry is where this machine pushes images.
+	// registry is the registry to which this machine pushes images.
 	registry string
 }
 
-// newContainers skips the test where there are no containers, or nothing for them to run.
+// newContainers skips the test if containers, or an image to run in them, are not available.
 func newContainers(t *testing.T) *containers {
 	t.Helper()
 	if known, err := exec.CommandContext(t.Context(), "apt-cache", "show", "memcached").Output(); err != nil || len(known) == 0 {
@@ -85,7 +85,7 @@ func newContainers(t *testing.T) *containers {
 	if err != nil && strings.Contains(err.Error(), "this machine cannot run a node of real containers") {
 		testaid.Lacks(t, "%v", err)
 	}
-	c := &containers{env: localtest.New(t, options), cluster: options.Name} // which tells any other error
+	c := &containers{env: localtest.New(t, options), cluster: options.Name} // reports any other error
 	c.registry = up.Registry
 	c.client = kubernetes.NewForConfigOrDie(c.env.Config)
 	c.env.InstallCRDs(t, "testdata/servicemonitors.yaml")
@@ -97,7 +97,7 @@ func newContainers(t *testing.T) *containers {
 	return c
 }
 
-// loadMemcached makes the image that servers run, of Debian's package.
+// loadMemcached builds the image of the servers from Debian's package.
 func (c *containers) loadMemcached(t *testing.T) {
 	t.Helper()
 	scratch, err := image.NewScratch(t.Context())
@@ -112,7 +112,7 @@ func (c *containers) loadMemcached(t *testing.T) {
 	c.load(t, scratch, serversImage, image.Single{By: "a test", Platform: root.Platform(), Run: v1.Config{User: "65532"}, Files: root.Files})
 }
 
-// load makes an image and puts it into the node.
+// load builds an image and loads it into the node.
 func (c *containers) load(t *testing.T, scratch *image.Scratch, as string, single image.Single) {
 	t.Helper()
 	made, _, err := scratch.MakeSingle(t.Context(), single)
@@ -128,7 +128,7 @@ func (c *containers) load(t *testing.T, scratch *image.Scratch, as string, singl
 	}
 }
 
-// namespace is a new one, which is gone with the test.
+// namespace creates a namespace, which is deleted when the test ends.
 func (c *containers) namespace(t *testing.T, name string) string {
 	t.Helper()
 	name += "-" + strings.ToLower(rand.Text()[:6])
@@ -167,12 +167,12 @@ func (c *containers) removeNamespace(t *testing.T, name string) {
 	}
 }
 
-// objects are those of a kind in a namespace.
+// objects returns a client for the objects of a kind in a namespace.
 func (c *containers) objects(kind schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	return dynamic.NewForConfigOrDie(c.env.Config).Resource(kind).Namespace(namespace)
 }
 
-// installed is a project that is deployed in the cluster.
+// installed is a project to deploy in the cluster.
 type installed struct {
 	*containers
 	dir, name string
@@ -184,7 +184,7 @@ func (c *containers) project(t *testing.T, dir, name string) *installed {
 	return i
 }
 
-// copyOf copies an example, which continues with the Operon of this repository.
+// copyOf copies an example, and makes it use Operon from this repository.
 func copyOf(t *testing.T, example string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -206,7 +206,7 @@ func (i *installed) target(out *output) deploy.Target {
 	return deploy.Target{Dir: i.dir, Where: up.Where{Name: i.cluster}, Timeout: timeout, Progress: out}
 }
 
-// deploy builds the operator and deploys it, and returns what was said, too.
+// deploy builds and deploys the operator. It returns the result and the progress output.
 func (i *installed) deploy(t *testing.T, change func(*deploy.Options)) (*deploy.Result, string) {
 	t.Helper()
 	out := &output{}
@@ -229,7 +229,7 @@ func (i *installed) undeploy(t *testing.T) {
 	}
 }
 
-// operators are the operator's pods that are not about to go.
+// operators returns the operator's pods that are not being deleted.
 func (i *installed) operators(ctx context.Context) ([]corev1.Pod, error) {
 	list, err := i.client.CoreV1().Pods(i.namespace()).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -238,7 +238,7 @@ func (i *installed) operators(ctx context.Context) ([]corev1.Pod, error) {
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }), nil
 }
 
-// kill has a pod of the operator's be gone at once.
+// kill deletes a pod of the operator immediately.
 func (i *installed) kill(t *testing.T, pod string) {
 	t.Helper()
 	if err := i.client.CoreV1().Pods(i.namespace()).Delete(t.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
@@ -246,8 +246,8 @@ func (i *installed) kill(t *testing.T, pod string) {
 	}
 }
 
-// may checks whether the operator may list something, in all namespaces or one of them. API servers hear of rights a moment
-// after they were given: ask for what it may before what it may not.
+// may checks whether the operator may list a resource, in all namespaces or in one. API servers receive permissions with a
+// delay after they were granted: check what the operator may do before what it may not do.
 func (i *installed) may(t *testing.T, group, resource, namespace string, want bool) {
 	t.Helper()
 	localtest.Eventually(t, fmt.Sprintf("the operator to have the right %t to list %s in %q", want, resource, namespace), func(ctx context.Context) error {
@@ -263,7 +263,7 @@ func (i *installed) may(t *testing.T, group, resource, namespace string, want bo
 	})
 }
 
-// tellWhy shows what went on in the pods of a test that failed.
+// tellWhy shows the operator's log if the test failed.
 func (i *installed) tellWhy(t *testing.T) {
 	if !t.Failed() {
 		return

@@ -17,21 +17,21 @@ import (
 	"github.com/operon-framework/operon/internal/tools/removal"
 )
 
-// data are the custom resources that an operator works on.
+// data holds the custom resources that an operator reconciles.
 type data struct {
-	// ours go with the deployment; leaving are those of others that are being removed already, and may
-	// wait for the operator; staying stay.
+	// ours are deleted with the deployment; leaving are other custom resources that are being deleted already, and may wait for
+	// the operator; staying remain.
 	ours, leaving, staying []*unstructured.Unstructured
-	// users are other deployments that work with a definition, by its name.
+	// users are other deployments that use a definition, by its name.
 	users map[string]*record
 	// converted are definitions whose versions the operator converts.
 	converted []string
 }
 
-// going are those that are waited for.
+// going returns the custom resources whose deletion has to be awaited.
 func (d *data) going() []*unstructured.Unstructured { return slices.Concat(d.ours, d.leaving) }
 
-// findData lists the custom resources of all definitions that the operator works with.
+// findData lists the custom resources of all definitions that the operator uses.
 func (u *undeployer) findData(ctx context.Context) (*data, error) {
 	found := &data{users: map[string]*record{}}
 	others, err := u.cluster.records(ctx)
@@ -103,7 +103,7 @@ func (c *cluster) objectsOf(ctx context.Context, crd *kube.CRD) ([]*unstructured
 	return all, nil
 }
 
-// tell says the result of the objects that stay.
+// tell reports what happens to the objects that remain.
 func (d *data) tell(u *undeployer) {
 	waiting := map[string]int{}
 	for _, object := range d.staying {
@@ -126,7 +126,7 @@ func (d *data) tell(u *undeployer) {
 	}
 }
 
-// attended refuses to begin where custom resources would wait for an operator that does not run.
+// attended returns an error if custom resources would wait for an operator that does not run.
 func (u *undeployer) attended(ctx context.Context) error {
 	var waiting []*unstructured.Unstructured
 	for _, object := range u.data.going() {
@@ -144,7 +144,7 @@ func (u *undeployer) attended(ctx context.Context) error {
 	return fmt.Errorf("nothing was removed: %s waits for finalizers, and %s\n%s\nstart the operator again with `operon deploy`, or remove the finalizers with --give-up-finalizers: what the operator would have cleaned up outside of the cluster then stays", count(len(waiting), "custom resource"), why, removal.Lines(waiting))
 }
 
-// absent tells why the operator does not run; empty: it does.
+// absent describes why the operator does not run, or returns "" if it does.
 func (u *undeployer) absent(ctx context.Context) (string, error) {
 	deployment, err := u.cluster.typed.AppsV1().Deployments(u.record.namespace).Get(ctx, u.record.operator, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -165,7 +165,7 @@ func (u *undeployer) absent(ctx context.Context) (string, error) {
 	return "the operator does not run: " + found.tell(ctx, r), nil
 }
 
-// removeData removes custom resources, and those that are made in the meantime, until there are none.
+// removeData deletes custom resources, including those that are created in the meantime, until there are none.
 func (u *undeployer) removeData(ctx context.Context) error {
 	for going := u.data.going(); len(going) > 0; {
 		if err := u.removeResources(ctx, going); err != nil {
@@ -192,9 +192,9 @@ func (u *undeployer) removeResources(ctx context.Context, going []*unstructured.
 	if err != nil {
 		return err
 	}
-	patience := u.options.timeout() / 2 // for an operator that runs
+	patience := u.options.timeout() / 2 // if the operator runs
 	if why != "" {
-		patience = timing.grace / 5 // for objects that nobody has to finalize
+		patience = timing.grace / 5 // for objects without foreign finalizers
 	}
 	left, err := remover.WaitFor(ctx, patience, going)
 	if err != nil || len(left) == 0 {
@@ -221,7 +221,7 @@ func (u *undeployer) giveUp(ctx context.Context, objects []*unstructured.Unstruc
 	return errors.Join(problems...)
 }
 
-// remover removes objects, and reports each.
+// remover deletes objects, and reports each.
 func (u *undeployer) remover() *removal.Remover {
 	return &removal.Remover{
 		Client: u.cluster.Client,
@@ -235,7 +235,7 @@ func (u *undeployer) remover() *removal.Remover {
 	}
 }
 
-// remove deletes objects and waits until they are gone.
+// remove deletes objects and waits until they no longer exist.
 func (u *undeployer) remove(ctx context.Context, objects []*unstructured.Unstructured) error {
 	if err := u.remover().Delete(ctx, objects); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (u *undeployer) remove(ctx context.Context, objects []*unstructured.Unstruc
 	return u.waitGone(ctx, objects)
 }
 
-// waitGone waits until objects are gone. The error of objects that remain says what to do about them.
+// waitGone waits until objects no longer exist. The error about objects that remain describes what to do.
 func (u *undeployer) waitGone(ctx context.Context, objects []*unstructured.Unstructured) error {
 	left, err := u.remover().Wait(ctx, objects)
 	if err != nil || len(left) == 0 {
@@ -256,11 +256,11 @@ func (u *undeployer) waitGone(ctx context.Context, objects []*unstructured.Unstr
 	return fmt.Errorf("%w\n%s", removal.Left(context.Cause(ctx), left), advice)
 }
 
-// handOver lets a definition that stays be of the deployment that works with it.
+// handOver makes a definition that remains part of the deployment that uses it.
 func (u *undeployer) handOver(ctx context.Context, definition *unstructured.Unstructured) error {
 	other := u.data.users[definition.GetName()]
 	if other == nil {
-		return nil // --keep-data: the next deployment takes it up again
+		return nil // --keep-data: the next deployment adopts it
 	}
 	if _, err := u.cluster.Merge(ctx, definition, labelled(plan.PartOfLabel, other.id())); err != nil {
 		return fmt.Errorf("hand CustomResourceDefinition %s over to the deployment of %s: %w", definition.GetName(), other.operator, err)

@@ -20,34 +20,34 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// Result is what a deployment came to.
+// Result is the result of a deployment.
 type Result struct {
 	Operator  string `json:"operator"`
 	Namespace string `json:"namespace"`
 	Cluster   string `json:"cluster"`
 	Image     string `json:"image"`
-	// DryRun: nothing was written, and the lists tell what would be.
+	// DryRun reports that nothing was written, and the lists describe what would be written.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Created, Changed, Unchanged and Pruned are objects.
 	Created   []string `json:"created,omitempty"`
 	Changed   []string `json:"changed,omitempty"`
 	Unchanged []string `json:"unchanged,omitempty"`
 	Pruned    []string `json:"pruned,omitempty"`
-	// Untried are objects that a dry run could not try, as their namespace is not there.
+	// Untried are objects that a dry run could not try, because their namespace does not exist.
 	Untried []string `json:"untried,omitempty"`
-	// Kept is what this deployment does not have any more, and what was left with its reason.
+	// Kept lists objects that this deployment no longer has, and objects that were kept, with the reason.
 	Kept []string `json:"kept,omitempty"`
-	// Notes are permissions of the operator in the whole cluster that lead to others, a sentence each.
+	// Notes describe permissions of the operator in the whole cluster that lead to other permissions, in one sentence each.
 	Notes []string `json:"notes,omitempty"`
-	// Replicas that are ready.
+	// Replicas is the number of ready replicas.
 	Replicas int32 `json:"replicas"`
-	// Simulated: the pods are on nodes that run no program.
+	// Simulated reports that the pods are on nodes that run no programs.
 	Simulated bool `json:"simulated,omitempty"`
-	// Seconds that it took.
+	// Seconds is the duration.
 	Seconds float64 `json:"seconds"`
 }
 
-// deployer is one Run.
+// deployer is the state of one Run.
 type deployer struct {
 	options  Options
 	project  *project.Project
@@ -60,21 +60,21 @@ type deployer struct {
 	result   *Result
 }
 
-// item is an object of the deployment.
+// item is one object of the deployment.
 type item struct {
 	want, live *unstructured.Unstructured
-	// foreign was there before, and is not the deployment's: it is updated, and stays.
+	// foreign reports that the object existed before and does not belong to the deployment: it is updated, and never deleted.
 	foreign bool
-	// tried tells that the API server takes it.
+	// tried reports that the API server accepts the object.
 	tried bool
-	// differs: what is there is not as it is to be.
+	// differs reports that the object in the cluster differs from the wanted one.
 	differs bool
 }
 
-// Run deploys a project's operator and waits until it is ready. Its image is built where none is named; it goes to the
-// cluster's nodes or the registry when all else has been tried, and is not taken back. A first deployment whose objects are
-// not all taken leaves nothing. One that does not become ready is left for a look at it, with the
-// reason and what undoes it in the error.
+// Run deploys a project's operator and waits until it is ready. It builds the image unless one is named. After everything
+// else has been tried, it loads the image into the cluster's nodes or pushes it to the registry, and does not remove it
+// again. If not all objects of a first deployment are accepted, nothing remains. If the operator does not become ready, its
+// objects remain for inspection, and the error contains the reason and how to remove them.
 func Run(ctx context.Context, options Options) (*Result, error) {
 	started := time.Now()
 	d := &deployer{options: options}
@@ -82,7 +82,7 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 	if d.project, d.operator, err = options.operator(); err != nil {
 		return nil, err
 	}
-	if _, err := d.operator.Objects(); err != nil { // before a cluster is asked for
+	if _, err := d.operator.Objects(); err != nil { // before the cluster is accessed
 		return nil, err
 	}
 	if d.to, err = options.destination(ctx); err != nil {
@@ -106,7 +106,8 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 	return d.result, nil
 }
 
-// provide has everything be there that the deployment takes: its image, once it is known that all else will be taken.
+// provide prepares everything that the deployment needs, including its image. The image is delivered after all other objects
+// were found to be acceptable.
 func (d *deployer) provide(ctx context.Context) error {
 	if err := d.allowed(ctx); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (d *deployer) provide(ctx context.Context) error {
 	return errors.Join(err, made.close())
 }
 
-// allowed makes sure that who deploys may.
+// allowed checks that the user has the permissions to deploy.
 func (d *deployer) allowed(ctx context.Context) error {
 	var err error
 	if d.operator.Monitor, err = d.cluster.Has(schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}); err != nil {
@@ -139,7 +140,7 @@ func (d *deployer) allowed(ctx context.Context) error {
 	return d.permitted(ctx, objects)
 }
 
-// prepare finds out whether everything will be taken, and writes nothing.
+// prepare checks whether all objects will be accepted, and writes nothing.
 func (d *deployer) prepare(ctx context.Context) error {
 	d.record.image = d.operator.Image
 	objects, err := d.operator.Objects()
@@ -158,7 +159,7 @@ func (d *deployer) prepare(ctx context.Context) error {
 	return d.rehearse(ctx)
 }
 
-// permitted asks for all that Run may do.
+// permitted checks all permissions that Run needs.
 func (d *deployer) permitted(ctx context.Context, objects []*unstructured.Unstructured) error {
 	needs, err := d.cluster.needs(append(objects, d.record.object()), "get", "list", "create", "patch", "delete")
 	if err != nil {
@@ -168,7 +169,7 @@ func (d *deployer) permitted(ctx context.Context, objects []*unstructured.Unstru
 	return d.cluster.mayAll(ctx, needs)
 }
 
-// watching is what it takes to see the pods.
+// watching returns the permissions to read the pods.
 func watching(namespace string) []rbac.Permission {
 	return []rbac.Permission{
 		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace},
@@ -178,7 +179,7 @@ func watching(namespace string) []rbac.Permission {
 	}
 }
 
-// survey looks at what is there, and refuses to take over what is another client's.
+// survey reads the existing objects, and refuses to take over objects of another client.
 func (d *deployer) survey(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var problems []error
 	for _, object := range objects {
@@ -195,7 +196,7 @@ func (d *deployer) survey(ctx context.Context, objects []*unstructured.Unstructu
 	return errors.Join(problems...)
 }
 
-// claim tells whose an object is. Namespaces and definitions may be another client's.
+// claim determines whether an object belongs to the deployment. Only namespaces and definitions may belong to another client.
 func (d *deployer) claim(ctx context.Context, one *item) error {
 	own := d.record.id()
 	if one.live == nil || partOf(one.live) == own {
@@ -212,7 +213,7 @@ func (d *deployer) claim(ctx context.Context, one *item) error {
 	if isNamespace(one.live) || kube.IsCRD(one.live) {
 		one.foreign = true
 		if other := partOf(one.live); other != "" {
-			kube.SetLabel(one.want, plan.PartOfLabel, other) // it stays whose it is
+			kube.SetLabel(one.want, plan.PartOfLabel, other) // it remains part of the other deployment
 		}
 		d.options.say("%s was there before: `operon undeploy` will leave it there", address)
 		return nil
@@ -220,7 +221,7 @@ func (d *deployer) claim(ctx context.Context, one *item) error {
 	return fmt.Errorf("%s is there already%s: remove it, or give the operator another name", address, d.whose(ctx, one.live))
 }
 
-// whose names the deployment that an object is of.
+// whose describes the deployment to which an object belongs.
 func (d *deployer) whose(ctx context.Context, object *unstructured.Unstructured) string {
 	all, err := d.cluster.records(ctx)
 	if err != nil {
@@ -234,7 +235,7 @@ func (d *deployer) whose(ctx context.Context, object *unstructured.Unstructured)
 	return " and was not made by `operon deploy`"
 }
 
-// safe refuses definitions that break stored objects.
+// safe rejects definitions that break stored objects.
 func (d *deployer) safe(ctx context.Context) error {
 	if d.options.UnsafeCRDs {
 		return nil
@@ -249,8 +250,8 @@ func (d *deployer) safe(ctx context.Context) error {
 	return fmt.Errorf("nothing was deployed, as the definitions would break stored objects; change them, move the objects first, or take the loss with --unsafe-crds\n%s", strings.TrimRight(report.String(), "\n"))
 }
 
-// rehearse lets the API server try each object that it can. Those in a namespace that is to be made
-// are tried when it is there.
+// rehearse dry-runs each object on the API server, if possible. Objects in a namespace that does not exist yet are tried
+// after it is created.
 func (d *deployer) rehearse(ctx context.Context) error {
 	var problems []error
 	for _, one := range d.items {
@@ -270,7 +271,7 @@ func (d *deployer) rehearse(ctx context.Context) error {
 	return fmt.Errorf("nothing was deployed, as %s would not be taken:\n%w", count(len(problems), "object"), errors.Join(problems...))
 }
 
-// skips tells what is not touched at all: a namespace of another client's.
+// skips reports whether an object is never changed: a namespace of another client.
 func (d *deployer) skips(one *item) bool { return one.foreign && isNamespace(one.want) }
 
 func (d *deployer) missesNamespace(one *item) bool {
@@ -279,7 +280,7 @@ func (d *deployer) missesNamespace(one *item) bool {
 	})
 }
 
-// foretell fills the result of a dry run.
+// foretell sets the result of a dry run.
 func (d *deployer) foretell(ctx context.Context) error {
 	for _, one := range d.items {
 		d.note(one)
@@ -294,7 +295,7 @@ func (d *deployer) foretell(ctx context.Context) error {
 	return err
 }
 
-// note puts an object into the result.
+// note adds an object to the result.
 func (d *deployer) note(one *item) {
 	into := &d.result.Unchanged
 	switch {

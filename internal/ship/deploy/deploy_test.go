@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/deploy"
 )
 
-// A deployment is all there when Run returns, and a second one changes nothing.
+// A deployment is complete when Run returns, and a second one changes nothing.
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -30,7 +30,7 @@ func TestDeploy(t *testing.T) {
 	}
 }
 
-// What an earlier deployment made and this one does not is removed; what somebody changed is put back.
+// Objects that an earlier deployment created and this one does not have are deleted. Manual changes are reverted.
 func TestDeployAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -55,7 +55,7 @@ func TestDeployAgain(t *testing.T) {
 	f.limited(t, "32Mi")
 }
 
-// limited checks whether pods take so much memory at most, and ask for no more than that.
+// limited checks that pods have this memory limit, and do not request more.
 func (f *fixture) limited(t *testing.T, memory string) {
 	t.Helper()
 	deployment, err := f.client.AppsV1().Deployments(f.namespace()).Get(t.Context(), f.name, metav1.GetOptions{})
@@ -90,7 +90,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// Pods that do not become ready are told about, with the reason and a way out.
+// Pods that do not become ready are reported, with the reason and a solution.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
 	for fail, want := range map[string]string{
@@ -102,7 +102,7 @@ func TestNotReady(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			var missing, err error
-			for patience := 3 * time.Second; patience < timeout; patience *= 4 { // the first is enough where there is little else to do
+			for patience := 3 * time.Second; patience < timeout; patience *= 4 { // the first is enough if the machine is not busy
 				var said string
 				_, said, err = f.deploy(t, func(o *deploy.Options) {
 					o.PodAnnotations = map[string]string{"sim.operon.dev/fail": fail}
@@ -125,7 +125,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// The pods of an earlier deployment that failed are not taken for the new ones, which take their time.
+// Pods of an earlier deployment that failed are not confused with the new ones, which take time to start.
 func TestAfterACrash(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -25,13 +25,12 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// fixture is a small operator's project with a name and an API group of its own, so that tests share a
-// cluster.
+// fixture is the project of a small operator with its own name and API group, so that tests can share a cluster.
 type fixture struct {
 	dir, name, group string
 	env              *localtest.Env
 	client           kubernetes.Interface
-	// where is the cluster, by default that of env.
+	// where is the cluster. The default is the cluster of env.
 	where up.Where
 }
 
@@ -49,7 +48,7 @@ func fixtureIn(t *testing.T, env *localtest.Env) *fixture {
 	return f
 }
 
-// cleanUp removes whatever the test left, and the operator first, for which nothing else is to wait then.
+// cleanUp removes everything that the test left. It removes the operator first, so that nothing waits for it.
 func (f *fixture) cleanUp(t *testing.T) {
 	ctx, out := context.WithoutCancel(t.Context()), &output{}
 	err := f.client.AppsV1().Deployments(f.namespace()).Delete(ctx, f.name, metav1.DeleteOptions{})
@@ -74,10 +73,10 @@ func (f *fixture) target(out *output) deploy.Target {
 	return deploy.Target{Dir: f.dir, Where: where, Timeout: timeout, Progress: out}
 }
 
-// timeout is that of what is not to fail, however busy the machine is.
+// timeout is the timeout of operations that must not fail, even if the machine is busy.
 const timeout = 10 * time.Minute
 
-// deploy deploys the fixture as the change says.
+// deploy deploys the fixture with changed options.
 func (f *fixture) deploy(t *testing.T, change func(*deploy.Options)) (*deploy.Result, string, error) {
 	t.Helper()
 	out := &output{}
@@ -113,7 +112,7 @@ func (f *fixture) gadgets() dynamic.ResourceInterface {
 	return dynamic.NewForConfigOrDie(f.env.Config).Resource(schema.GroupVersionResource{Group: f.group, Version: "v1", Resource: "gadgets"}).Namespace(f.env.Namespace)
 }
 
-// gadget is a custom resource.
+// gadget returns a custom resource.
 func (f *fixture) gadget(name string, finalizers ...string) *unstructured.Unstructured {
 	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(1)}}}
 	made.SetAPIVersion(f.group + "/v1")
@@ -123,7 +122,7 @@ func (f *fixture) gadget(name string, finalizers ...string) *unstructured.Unstru
 	return made
 }
 
-// output takes what is said, by whatever goroutine.
+// output collects text from any goroutine.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -141,7 +140,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// lacks is an error unless text has all words.
+// lacks returns an error unless text contains all words.
 func lacks(text string, words ...string) error {
 	for _, word := range words {
 		if !strings.Contains(text, word) {
@@ -151,7 +150,7 @@ func lacks(text string, words ...string) error {
 	return nil
 }
 
-// refuses is an error unless err says all words.
+// refuses returns an error unless err contains all words.
 func refuses(err error, words ...string) error {
 	if err == nil {
 		return errors.New("no error")

@@ -28,7 +28,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// gadgets is a fixture whose operator runs in the cluster of containers.
+// gadgets returns a fixture whose operator runs in the cluster with containers.
 func (c *containers) gadgets(t *testing.T) *fixture {
 	t.Helper()
 	f := fixtureIn(t, c.env)
@@ -36,11 +36,12 @@ func (c *containers) gadgets(t *testing.T) *fixture {
 	return f
 }
 
-// built has the fixture's image be built, too.
+// built makes the deployment build the fixture's image.
 func built(o *deploy.Options) { o.Image, o.Build.By = "", "test" }
 
-// testGadgets has pods run an image that was pushed to the cluster's registry, by its name there and by its digest, and clear
-// their finalizers before they go. Data that is kept is taken up again, a changed build replaces the pods.
+// testGadgets: pods run an image that was pushed to the cluster's registry, by its name and by its digest. The operator
+// clears its finalizers before its pods are removed. The next deployment adopts data that was kept, and a changed build
+// replaces the pods.
 func testGadgets(t *testing.T, c *containers) {
 	f := c.gadgets(t)
 	to := c.registry + "/team/" + f.name + ":1"
@@ -77,7 +78,7 @@ func testGadgets(t *testing.T, c *containers) {
 	}
 }
 
-// push builds the operator's image and pushes it, as `operon build --push` does, and returns its digest.
+// push builds the operator's image, pushes it like `operon build --push`, and returns its digest.
 func (f *fixture) push(t *testing.T, to, platform string) string {
 	t.Helper()
 	made, err := build.Run(t.Context(), f.dir, build.Options{By: "test", Platforms: []string{platform}})
@@ -91,7 +92,7 @@ func (f *fixture) push(t *testing.T, to, platform string) string {
 	return made.Image.Descriptor.Digest.String()
 }
 
-// pushIndex pushes an index of an image for one platform only, and returns its name.
+// pushIndex pushes an index of an image for only one platform, and returns its name.
 func (f *fixture) pushIndex(t *testing.T, repository, platform string) string {
 	t.Helper()
 	to, err := name.NewRepository(repository)
@@ -113,7 +114,7 @@ func (f *fixture) pushIndex(t *testing.T, repository, platform string) string {
 	return to.Tag("index").Name()
 }
 
-// runPushed looks at what the operator's pods run.
+// runPushed checks which image the operator's pods run.
 func (f *fixture) runPushed(t *testing.T, image, digest string) {
 	t.Helper()
 	pods, err := f.client.CoreV1().Pods(f.namespace()).List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
@@ -127,7 +128,7 @@ func (f *fixture) runPushed(t *testing.T, image, digest string) {
 	}
 }
 
-// awaitMinded waits until the operator has made what a gadget of a size wants, and minds it.
+// awaitMinded waits until the operator has created the object that a gadget of a size needs, and has set its finalizer.
 func (f *fixture) awaitMinded(t *testing.T, size, want string) {
 	t.Helper()
 	localtest.Eventually(t, "a gadget of size "+size, func(ctx context.Context) error {
@@ -146,7 +147,7 @@ func (f *fixture) awaitMinded(t *testing.T, size, want string) {
 	})
 }
 
-// deaf has a webhook that nobody serves, which is named, though the pods run.
+// deaf registers a webhook that no server answers. The error must name it even if the pods run.
 func (f *fixture) deaf(t *testing.T, how func(*deploy.Options)) {
 	t.Helper()
 	f.registersWebhook(t)
@@ -161,7 +162,8 @@ func (f *fixture) deaf(t *testing.T, how func(*deploy.Options)) {
 	}
 }
 
-// testCrash shows the end of the log of an operator that ends after its start, and tells of one that takes too much memory.
+// testCrash: the error contains the last log lines of an operator that exits after its start, and reports one that uses too
+// much memory.
 func testCrash(t *testing.T, c *containers) {
 	f := c.gadgets(t)
 	f.writeMain(t, `os.Stderr.WriteString("there is no database\n"); os.Exit(3)`)
@@ -176,13 +178,13 @@ func testCrash(t *testing.T, c *containers) {
 	}
 }
 
-// writeMain has the operator be another program, which answers no probes.
+// writeMain replaces the operator by another program, which answers no probes.
 func (f *fixture) writeMain(t *testing.T, does string) {
 	t.Helper()
 	testaid.Write(t, filepath.Join(f.dir, "main.go"), "package main\n\nimport \"os\"\n\nvar _ = os.Args\n\nfunc main() { "+does+" }\n")
 }
 
-// testImages says why a pod does not run its image.
+// testImages: the error describes why a pod does not run its image.
 func testImages(t *testing.T, c *containers) {
 	scratch, err := image.NewScratch(t.Context())
 	if err != nil {
@@ -207,7 +209,7 @@ func testImages(t *testing.T, c *containers) {
 		t.Run(called, func(t *testing.T) {
 			t.Parallel()
 			f := c.gadgets(t)
-			f.writeMain(t, "") // which knows no flags, so that the image is to say what is run
+			f.writeMain(t, "") // it knows no flags, so that the image must name the command
 			_, said, err := f.deploy(t, func(o *deploy.Options) { o.Image = called + ":1" })
 			if missing := refuses(err, test.want, "operon undeploy"); missing != nil {
 				t.Errorf("%v\n%s", missing, said)
@@ -240,7 +242,7 @@ func testImages(t *testing.T, c *containers) {
 	})
 }
 
-// testStranger has somebody without rights deploy: nothing is built, pushed or made.
+// testStranger: if a user without permissions deploys, nothing is built, pushed or created.
 func testStranger(t *testing.T, c *containers) {
 	f := c.gadgets(t)
 	to, err := name.NewRepository(c.registry + "/team/" + f.name)
@@ -258,7 +260,7 @@ func testStranger(t *testing.T, c *containers) {
 	f.noNamespace(t)
 }
 
-// watcher is output that tells when a word is in it.
+// watcher is output that reports when it contains a word.
 type watcher struct {
 	output
 	word string

@@ -17,8 +17,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// hooksAnswer waits until API servers reach the operator's webhooks: each sample of a kind of its own is
-// created in a dry run, which asks them. Whether the sample is valid is not the question.
+// hooksAnswer waits until API servers reach the operator's webhooks: it creates each sample of the project's own kinds in a
+// dry run, which calls the webhooks. The samples need not be valid.
 func (d *deployer) hooksAnswer(ctx context.Context) error {
 	if !d.operator.Webhooks {
 		return nil
@@ -35,7 +35,7 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 			d.options.say("waiting for webhooks: %v", err)
 		}
 		if last == nil || ctx.Err() == nil {
-			last = err // that the time is over is told already
+			last = err // the timeout is reported already
 		}
 		select {
 		case <-ctx.Done():
@@ -45,7 +45,7 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 	}
 }
 
-// unanswered is the error of a sample of which the API server cannot report whether it is valid.
+// unanswered returns the error for a sample if the API server cannot decide whether the sample is valid.
 func (d *deployer) unanswered(ctx context.Context) error {
 	for _, sample := range d.project.Samples {
 		own, err := d.defines(sample.Unstructured)
@@ -62,8 +62,9 @@ func (d *deployer) unanswered(ctx context.Context) error {
 	return nil
 }
 
-// answered reports whether an API server has come to an answer, be it that a webhook denies the object. A
-// webhook that it does not reach is an internal error to it, and none at all, as when time is over, is no answer.
+// answered reports whether an API server answered, which includes that a webhook denied the object. It is not an answer if
+// the server reports an internal error because it does not reach a webhook, or if there is no response, for example after a
+// timeout.
 func answered(err error) bool {
 	if err == nil {
 		return true
@@ -92,7 +93,8 @@ func (d *deployer) try(ctx context.Context, object *unstructured.Unstructured) e
 	return err
 }
 
-// asked is the namespace in which API servers ask webhooks about a sample: one of those that the operator works in.
+// asked returns the namespace in which a sample is created to call webhooks: one of the namespaces in which the operator
+// works.
 func (d *deployer) asked(namespace string) string {
 	if watched := d.operator.Watch; len(watched) > 0 && !slices.Contains(watched, namespace) {
 		return watched[0]

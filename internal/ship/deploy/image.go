@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// unbuilt stands for an image as long as it has no name.
+	// unbuilt is a placeholder for an image that does not have a name yet.
 	unbuilt = "unbuilt"
-	// tagDigits of an image's digest tell the builds of an operator apart.
+	// tagDigits is the number of digits of an image's digest in its tag, which distinguishes builds of an operator.
 	tagDigits = 16
 )
 
-// making is an image that is built for a deployment. It goes where pods get it when all else has been tried.
+// making is an image that is built for a deployment. It is delivered after everything else was tried.
 type making struct {
-	built *build.Result // nil where the image is another client's
+	built *build.Result // nil if the user named an image
 	name  image.Name
 	to    image.Delivery
 }
 
-// build builds the image, unless one is named, and lets the pods have it by its digest: so they are replaced when it
-// changed, and only then.
+// build builds the image, unless one is named. Pods refer to it by its digest, so that they are replaced if and only if the
+// image changed.
 func (d *deployer) build(ctx context.Context) (*making, error) {
 	if d.options.Image != "" {
 		return &making{}, nil
@@ -51,7 +51,7 @@ func (d *deployer) build(ctx context.Context) (*making, error) {
 	return m, nil
 }
 
-// destination is where an image goes that is built. Whether it can is asked before anything else.
+// destination returns where to deliver a built image. Whether this is possible is checked before anything else.
 func (o Options) destination(ctx context.Context) (image.Delivery, error) {
 	if o.Image != "" || o.Push != "" {
 		return image.Delivery{Push: o.Push}, nil
@@ -63,8 +63,8 @@ func (o Options) destination(ctx context.Context) (image.Delivery, error) {
 	return image.Delivery{Cluster: name}, nil
 }
 
-// reference is by what pods name the image. A registry finds it by its digest; nodes that it is loaded into, by a name
-// only, of which the digest is a part.
+// reference returns the name of the image in pods. A registry finds it by its digest; nodes into which it is loaded find it
+// only by a name, which contains a part of the digest.
 func (m *making) reference(operator string) (string, error) {
 	digest := m.built.Image.Descriptor.Digest
 	text := cmp.Or(m.to.Push, operator+":"+digest.Hex[:tagDigits])
@@ -78,7 +78,7 @@ func (m *making) reference(operator string) (string, error) {
 	return strings.TrimSuffix(m.name.Full, ":"+m.name.Tag) + "@" + digest.String(), nil
 }
 
-// deliver brings the image to where pods get it.
+// deliver makes the image available to pods.
 func (m *making) deliver(ctx context.Context) error {
 	if m.built == nil {
 		return nil
@@ -87,7 +87,7 @@ func (m *making) deliver(ctx context.Context) error {
 	return err
 }
 
-// close lets others build the project.
+// close allows other processes to build the project.
 func (m *making) close() error {
 	if m.built == nil {
 		return nil

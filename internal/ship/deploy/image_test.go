@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// repository is one in a registry of the test's own, which is gone with it.
+// repository returns a repository in the test's own registry, which ends with the test.
 func repository(t *testing.T) name.Repository {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -31,7 +31,7 @@ func repository(t *testing.T) name.Repository {
 	return made
 }
 
-// An image is pushed when all else has been tried, and pods run that very one.
+// An image is pushed after everything else was tried, and pods run exactly this image.
 func TestDeployPushes(t *testing.T) {
 	t.Parallel()
 	f, to := newFixture(t), repository(t)
@@ -59,7 +59,7 @@ func TestDeployPushes(t *testing.T) {
 	f.runs(t, made.Image)
 }
 
-// runs looks at what the Deployment's pods are to run.
+// runs checks the image of the Deployment's pods.
 func (f *fixture) runs(t *testing.T, image string) {
 	t.Helper()
 	deployment, err := f.client.AppsV1().Deployments(f.namespace()).Get(t.Context(), f.name, metav1.GetOptions{})
@@ -71,7 +71,7 @@ func (f *fixture) runs(t *testing.T, image string) {
 	}
 }
 
-// Where no node runs an image, none is built.
+// If no node can run an image, no image is built.
 func TestDeployWithoutContainers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -22,7 +22,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// deploysProject names the project that this binary deploys when it is not to test, to the cluster of inKubeconfig.
+// deploysProject is an environment variable with a project. If it is set, this binary deploys the project to the cluster of
+// inKubeconfig, instead of testing.
 const (
 	deploysProject = "OPERON_TEST_DEPLOY"
 	inKubeconfig   = "OPERON_TEST_DEPLOY_KUBECONFIG"
@@ -35,7 +36,7 @@ func deployUntilKilled(dir string) {
 	os.Exit(1)
 }
 
-// killed deploys the fixture in a process of its own, which is killed when it is about to write something, and does not write it.
+// killed deploys the fixture in a separate process, which is killed when it sends a certain write. The write has no effect.
 func (f *fixture) killed(t *testing.T, method, path string) {
 	t.Helper()
 	reached := make(chan struct{})
@@ -45,9 +46,9 @@ func (f *fixture) killed(t *testing.T, method, path string) {
 			return false
 		}
 		reach()
-		_, err := io.Copy(io.Discard, r.Body) // only then its connection is watched
+		_, err := io.Copy(io.Discard, r.Body) // only after this is its connection watched
 		if err == nil {
-			<-r.Context().Done() // until the other side is dead
+			<-r.Context().Done() // until the other process has ended
 		}
 		return true
 	})
@@ -72,7 +73,7 @@ func (f *fixture) killed(t *testing.T, method, path string) {
 	}
 }
 
-// A deployment that is killed, wherever it is, is ended by the next one, as if nothing had happened.
+// If a deployment is killed at any point, the next one completes it with the same result.
 func TestKilledDeployments(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]struct{ method, path string }{
@@ -93,7 +94,7 @@ func TestKilledDeployments(t *testing.T) {
 	}
 }
 
-// So is an update, and what the new version does not have any more is removed then.
+// This also applies to an update. Then objects that the new version no longer has are deleted.
 func TestKilledUpdates(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]struct{ method, path string }{
@@ -114,7 +115,7 @@ func TestKilledUpdates(t *testing.T) {
 	}
 }
 
-// A deployment that was killed can be removed as well.
+// A deployment that was killed can be undeployed.
 func TestUndeployOfAKilledDeployment(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -126,7 +127,7 @@ func TestUndeployOfAKilledDeployment(t *testing.T) {
 	f.noNamespace(t)
 }
 
-// isDone wants nothing to be left to do of a deployment, and nobody to have it in hand.
+// isDone checks that a deployment is complete, and that its record names no process that is deploying it.
 func (f *fixture) isDone(t *testing.T) {
 	t.Helper()
 	if again := f.mustDeploy(t, nil); len(again.Created)+len(again.Changed)+len(again.Pruned) > 0 {

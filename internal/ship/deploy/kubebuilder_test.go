@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// testKubebuilder runs a project of kubebuilder's as it is, except for its webhooks.
+// testKubebuilder: a kubebuilder project runs unchanged, except for its webhooks.
 func testKubebuilder(t *testing.T, c *containers) {
 	p := c.project(t, kubebuilderProject(t), "pages-operator")
 	p.deploy(t, func(o *deploy.Options) { o.WithoutWebhooks = true })
@@ -38,8 +38,8 @@ func testKubebuilder(t *testing.T, c *containers) {
 	p.undeploy(t)
 }
 
-// kubebuilderProject has a name of its own, all that `make generate manifests` would write, and the modules of this
-// repository, which are compiled already.
+// kubebuilderProject creates a project with its own name, all files that `make generate manifests` would write, and the
+// modules of this repository, which are compiled already.
 func kubebuilderProject(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func kubebuilderProject(t *testing.T) string {
 	return dir
 }
 
-// useModules has the project take modules in the versions that this repository has them in.
+// useModules makes the project use modules in the same versions as this repository.
 func useModules(t *testing.T, dir string) {
 	t.Helper()
 	testaid.Write(t, filepath.Join(dir, "go.mod"), strings.Replace(testaid.Read(t, "../../../go.mod"), "module github.com/operon-framework/operon\n", "module example.com/web\n", 1))

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// managedByLabel is on what an operator registers for itself, with its name.
+	// managedByLabel is the label of objects that an operator registers for itself, with the operator's name.
 	managedByLabel = "app.kubernetes.io/managed-by"
-	// shardsLabel is on the Leases of replicas that share objects.
+	// shardsLabel is the label of Leases of replicas that divide objects among themselves.
 	shardsLabel = "operon.dev/shards"
 )
 
-// runtimeKinds are what an operator registers in no namespace while it runs.
+// runtimeKinds lists cluster-scoped kinds of objects that an operator registers while it runs.
 var runtimeKinds = []schema.GroupVersionResource{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
@@ -31,13 +31,13 @@ var runtimeKinds = []schema.GroupVersionResource{
 	{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 }
 
-// ownKinds are what it keeps beside itself.
+// ownKinds lists kinds of objects that the operator creates in its namespace.
 var ownKinds = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "secrets"},
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 }
 
-// removeOwn removes what the operator made for itself. Left, API servers would ask for it in vain.
+// removeOwn deletes the objects that the operator created for itself. If they remained, API servers would try to call it.
 func (u *undeployer) removeOwn(ctx context.Context) error {
 	var all []*unstructured.Unstructured
 	for _, kind := range runtimeKinds {
@@ -57,7 +57,7 @@ func (u *undeployer) removeOwn(ctx context.Context) error {
 	return u.remove(ctx, all)
 }
 
-// made tells Secrets and Leases of the operator's from those of others in the namespace.
+// made reports whether a Secret or Lease in the namespace belongs to the operator.
 func (u *undeployer) made(object *unstructured.Unstructured) bool {
 	name, labels := object.GetName(), object.GetLabels()
 	if object.GetKind() == "Lease" {
@@ -66,7 +66,7 @@ func (u *undeployer) made(object *unstructured.Unstructured) bool {
 	return labels[managedByLabel] == u.record.operator
 }
 
-// removeNamespaces removes the operator's namespace, unless another client has things there.
+// removeNamespaces deletes the operator's namespace, unless it contains objects of another client.
 func (u *undeployer) removeNamespaces(ctx context.Context, namespaces []*unstructured.Unstructured) error {
 	for _, namespace := range namespaces {
 		others, err := u.cluster.inside(ctx, namespace.GetName())
@@ -87,7 +87,7 @@ func (u *undeployer) removeNamespaces(ctx context.Context, namespaces []*unstruc
 	return nil
 }
 
-// disown takes the deployment's label off a namespace that stays.
+// disown removes the deployment's label from a namespace that remains.
 func (u *undeployer) disown(ctx context.Context, namespace *unstructured.Unstructured) error {
 	if _, err := u.cluster.Merge(ctx, namespace, labelled(plan.PartOfLabel, nil)); err != nil {
 		return fmt.Errorf("take the deployment's label off %s, which stays: %w", addressOf(namespace), err)
@@ -95,12 +95,12 @@ func (u *undeployer) disown(ctx context.Context, namespace *unstructured.Unstruc
 	return nil
 }
 
-// labeled is a patch that sets a label, or removes it.
+// labelled returns a patch that sets a label, or removes it.
 func labelled(key string, value any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}}
 }
 
-// inside are the objects in a namespace that Kubernetes did not make there by itself.
+// inside returns the objects in a namespace that Kubernetes did not create automatically.
 func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error) {
 	c.Refresh() // CustomResourceDefinitions are gone
 	kinds, err := c.Deletable()
@@ -122,7 +122,7 @@ func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error
 	return slices.Compact(all), nil
 }
 
-// unnatural are the objects of a kind in a namespace that somebody made.
+// unnatural returns the objects of a kind in a namespace that a client created.
 func (c *cluster) unnatural(ctx context.Context, kind schema.GroupVersionResource, namespace string) ([]string, error) {
 	found, err := c.List(ctx, kind, namespace, "")
 	if apierrors.IsForbidden(err) { // then nobody knows
@@ -140,8 +140,8 @@ func (c *cluster) unnatural(ctx context.Context, kind schema.GroupVersionResourc
 	return all, err
 }
 
-// ownedInside tells what goes with another object of its namespace, or is going already. An owner without a namespace may stay,
-// and with it what it owns.
+// ownedInside reports whether an object is deleted together with another object in its namespace, or is being deleted
+// already. A cluster-scoped owner may remain, and so may its child objects.
 func (c *cluster) ownedInside(object *unstructured.Unstructured) bool {
 	owners := object.GetOwnerReferences()
 	if len(owners) == 0 || object.GetDeletionTimestamp() != nil {
@@ -149,11 +149,11 @@ func (c *cluster) ownedInside(object *unstructured.Unstructured) bool {
 	}
 	return slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool {
 		found, err := c.Mapping(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind().WithVersion(""))
-		return err != nil || found.Scope.Name() == meta.RESTScopeNameNamespace // of a kind that is gone there is no owner
+		return err != nil || found.Scope.Name() == meta.RESTScopeNameNamespace // if the kind does not exist, neither does the owner
 	})
 }
 
-// natural tells what Kubernetes makes in each namespace.
+// natural reports whether Kubernetes creates an object in each namespace.
 func natural(object *unstructured.Unstructured) bool {
 	switch object.GetKind() {
 	case "ConfigMap":

@@ -19,8 +19,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// testLife is an operator's life: built, deployed, killed while it works, restarted, deployed again, and gone while its
-// custom resources were live.
+// testLife covers an operator's whole life: it is built, deployed, killed while it works, restarted, deployed again, and
+// removed while its custom resources exist.
 func testLife(t *testing.T, in *containers) {
 	c := &life{in.project(t, copyOf(t, "../../../examples/memcached"), "memcached-operator")}
 	first, said := c.deploy(t, nil)
@@ -42,14 +42,14 @@ func testLife(t *testing.T, in *containers) {
 	c.undeploy(t)
 }
 
-// life is that of the example memcached.
+// life is the deployment of the example memcached.
 type life struct{ *installed }
 
 func (c *life) memcacheds() dynamic.ResourceInterface {
 	return c.objects(memcachedResource, c.env.Namespace)
 }
 
-// confined looks at what the operator's processes may: as what user they run, on what files, with what rights.
+// confined checks the permissions of the operator's processes: their user, files and capabilities.
 func (c *life) confined(t *testing.T, image string) {
 	t.Helper()
 	pods, err := c.operators(t.Context())
@@ -73,7 +73,7 @@ func (c *life) confined(t *testing.T, image string) {
 	c.may(t, "", "nodes", "", false)
 }
 
-// awaitServers waits until the Memcached has so many servers, all ready, and says so.
+// awaitServers waits until the Memcached has the given number of servers, all ready, and its status lists them.
 func (c *life) awaitServers(t *testing.T, want int32, gone ...string) {
 	t.Helper()
 	localtest.Eventually(t, fmt.Sprintf("%d servers", want), func(ctx context.Context) error {
@@ -108,8 +108,8 @@ func isReady(pod corev1.Pod) bool {
 	})
 }
 
-// scaleWhileKilled wants a fourth server, while the replica that leads and a server are killed: another replica takes
-// over, and does what is to be done.
+// scaleWhileKilled requests a fourth server while the leader and a server are killed: another replica becomes the leader and
+// completes the work.
 func (c *life) scaleWhileKilled(t *testing.T) {
 	t.Helper()
 	led := c.awaitLeader(t, "")
@@ -129,10 +129,10 @@ func (c *life) scaleWhileKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.awaitServers(t, 4, servers.Items[0].Name)
-	c.awaitLeader(t, led) // a server that was wanted in time may have been the killed one's last act
+	c.awaitLeader(t, led) // the killed replica may have created the server just in time
 }
 
-// awaitLeader waits until a pod leads that did not before, and returns it.
+// awaitLeader waits until another pod is the leader, and returns it.
 func (c *life) awaitLeader(t *testing.T, before string) (leads string) {
 	t.Helper()
 	localtest.Eventually(t, "a pod to lead that is not "+strconv.Quote(before), func(ctx context.Context) (err error) {
@@ -144,7 +144,7 @@ func (c *life) awaitLeader(t *testing.T, before string) (leads string) {
 	return leads
 }
 
-// leader is the pod that has the star in the logs, and said that it started: one that waits says nothing.
+// leader returns the pod that has a star in the logs and has logged its start: a pod that waits logs nothing.
 func (c *life) leader(ctx context.Context) (string, error) {
 	said := &output{}
 	if err := deploy.Logs(ctx, deploy.LogsOptions{Target: c.target(&output{}), Out: said}); err != nil {
@@ -159,7 +159,7 @@ func (c *life) leader(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("nobody leads:\n%s", said)
 }
 
-// restart has all of the operator's pods be new ones.
+// restart replaces all of the operator's pods.
 func (c *life) restart(t *testing.T) {
 	t.Helper()
 	before, err := c.operators(t.Context())

@@ -17,26 +17,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// LogsOptions are options of Logs.
+// LogsOptions are the options of Logs.
 type LogsOptions struct {
 	Target
-	// Follow continues until ctx ends, also with pods that come later.
+	// Follow continues until ctx ends, and includes new pods.
 	Follow bool
-	// Tail is how many lines of each pod's log are shown, 0 for all.
+	// Tail is the number of lines shown of each pod's log, 0 for all.
 	Tail int64
-	// Since limits the logs to lines that are not older, 0 for all.
+	// Since is the maximum age of the lines shown, 0 for all.
 	Since time.Duration
-	// Container is the container of each pod whose log is shown, by default the operator's.
+	// Container is the container of each pod whose log is shown. The default is the operator's container.
 	Container string
-	// Timestamps puts the time at which a line was written before it.
+	// Timestamps shows the time of each line before it.
 	Timestamps bool
 	// Previous shows the containers before the last restart.
 	Previous bool
-	// Out gets the lines, each after the name of its pod; that of the leader has a star.
+	// Out receives the lines, each after the name of its pod; the name of the leader has a star.
 	Out io.Writer
 }
 
-// maxLine is how long a line of a log may be; of a longer one each part is shown as a line.
+// maxLine is the maximum length of a log line. Each part of a longer line is shown as a line.
 const maxLine = 1 << 19
 
 // Logs prints the logs of all pods of a deployment.
@@ -53,7 +53,7 @@ func Logs(ctx context.Context, options LogsOptions) error {
 	return l.once(ctx)
 }
 
-// logs is one Logs.
+// logs is the state of one Logs.
 type logs struct {
 	*workload
 	options LogsOptions
@@ -61,11 +61,11 @@ type logs struct {
 
 	mu      sync.Mutex
 	leaders map[string]bool
-	// read are the containers whose log is read or was, by pod and restart.
+	// read holds the containers whose log is being read or was read, by pod and restart.
 	read map[string]*stream
 }
 
-// once prints what is there, pod after pod.
+// once prints the existing lines, pod after pod.
 func (l *logs) once(ctx context.Context) error {
 	pods, err := l.look(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (l *logs) once(ctx context.Context) error {
 func (l *logs) follow(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
-	ctx, stop := context.WithCancel(ctx) // what is being read ends with an error of looking, too
+	ctx, stop := context.WithCancel(ctx) // also ends all streams after an error of look
 	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -108,7 +108,7 @@ func (l *logs) follow(ctx context.Context) error {
 	}
 }
 
-// start reads the log of a pod's container unless it is read already.
+// start reads the log of a pod's container, unless it is being read already.
 func (l *logs) start(ctx context.Context, pod corev1.Pod, running *sync.WaitGroup) {
 	key := fmt.Sprintf("%s/%d", pod.UID, l.status(pod).RestartCount)
 	l.mu.Lock()
@@ -162,7 +162,7 @@ func (l *logs) copy(ctx context.Context, pod corev1.Pod, from *stream) error {
 	}
 }
 
-// request asks for what of a log was not shown yet.
+// request returns a request for the part of a log that was not shown yet.
 func (l *logs) request(from *stream) *corev1.PodLogOptions {
 	request := &corev1.PodLogOptions{
 		Container: l.container, Follow: l.options.Follow, Timestamps: l.options.Follow || l.options.Timestamps, Previous: l.options.Previous,
@@ -174,7 +174,7 @@ func (l *logs) request(from *stream) *corev1.PodLogOptions {
 	if l.options.Tail > 0 {
 		request.TailLines = &l.options.Tail
 	}
-	if l.options.Since > 0 { // as an age, by the clock of the node; of a pod that comes later, nothing is left out
+	if l.options.Since > 0 { // as an age, by the node's clock; nothing of a later pod is left out
 		seconds := int64((l.options.Since + time.Since(l.started) + time.Second - 1) / time.Second)
 		request.SinceSeconds = &seconds
 	}
@@ -192,14 +192,14 @@ func (l *logs) print(pod, line string) error {
 	return err
 }
 
-// look finds the pods, and who of them leads.
+// look finds the pods, and the leaders among them.
 func (l *logs) look(ctx context.Context) ([]corev1.Pod, error) {
 	pods, err := l.pods(ctx)
 	if err != nil {
 		return nil, err
 	}
 	leases, err := l.cluster.typed.CoordinationV1().Leases(l.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil && !apierrors.IsForbidden(err) { // then nobody has a star
+	if err != nil && !apierrors.IsForbidden(err) { // without permission, no pod has a star
 		return nil, err
 	}
 	l.mu.Lock()
@@ -220,11 +220,11 @@ type workload struct {
 	cluster         *cluster
 	namespace, name string
 	selector        string
-	// container is the operator's, beside which its pods may get others.
+	// container is the operator's container. Its pods may have others.
 	container string
 }
 
-// findWorkload finds what runs for a project.
+// findWorkload finds the workload of a project.
 func findWorkload(ctx context.Context, target Target) (*workload, error) {
 	name, namespace, err := target.names()
 	if err != nil {
@@ -241,11 +241,11 @@ func findWorkload(ctx context.Context, target Target) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	containers := deployment.Spec.Template.Spec.Containers // the API server wants one at least
+	containers := deployment.Spec.Template.Spec.Containers // the API server requires at least one
 	return &workload{c, namespace, name, metav1.FormatLabelSelector(deployment.Spec.Selector), containers[0].Name}, nil
 }
 
-// pods are those of the operator, by name.
+// pods returns the operator's pods, ordered by name.
 func (w *workload) pods(ctx context.Context) ([]corev1.Pod, error) {
 	list, err := w.cluster.typed.CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: w.selector})
 	if err != nil {
@@ -255,7 +255,7 @@ func (w *workload) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-// status is that of the operator's container in a pod, empty before there is one.
+// status returns the status of the operator's container in a pod, or an empty status if there is none yet.
 func (w *workload) status(pod corev1.Pod) corev1.ContainerStatus {
 	at := slices.IndexFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == w.container })
 	if at < 0 {

@@ -28,16 +28,16 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// nodes stands before the API server and answers for logs instead of nodes, which simulated ones
-// cannot: with two lines, and more as long as they are followed. Their clock is years behind.
+// nodes is a proxy for the API server that returns logs, because simulated nodes have none: two lines, and more as long as
+// they are followed. Its clock is years behind.
 type nodes struct {
 	where up.Where
 	mu    sync.Mutex
-	// written lines, with their dates, and more that follow, by pod, and how they were asked for.
+	// written are the lines with their dates, more are the lines that follow, by pod, and asked are the queries of the requests.
 	written map[string][]string
 	more    map[string]chan string
 	asked   []url.Values
-	// denying: pods cannot be listed any more.
+	// denying reports that pods can no longer be listed.
 	denying atomic.Bool
 }
 
@@ -58,7 +58,7 @@ func newNodes(t *testing.T, f *fixture) *nodes {
 	return n
 }
 
-// behind is the cluster behind somebody who may answer requests instead of its API server.
+// behind returns the cluster behind a proxy that may answer requests instead of its API server.
 func (f *fixture) behind(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) up.Where {
 	t.Helper()
 	target, err := url.Parse(f.env.Config.Host)
@@ -125,12 +125,12 @@ func (n *nodes) log(w http.ResponseWriter, r *http.Request, pod string) {
 	}
 }
 
-// at is a date, so many milliseconds after the first.
+// at returns a date, the given number of milliseconds after the first date.
 func at(milliseconds int) string {
 	return time.UnixMilli(int64(1_000_000_000_000 + milliseconds)).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
-// write writes a line to a log, whether anybody follows it or not.
+// write writes a line to a log, whether a client follows it or not.
 func (n *nodes) write(pod string, milliseconds int, text string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -148,14 +148,14 @@ func (n *nodes) lines(pod string) chan string {
 	return n.more[pod]
 }
 
-// readOn reports whether a log was asked for from a time on.
+// readOn reports whether a log was requested from a start time.
 func (n *nodes) readOn() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.ContainsFunc(n.asked, func(query url.Values) bool { return query.Get("sinceTime") != "" })
 }
 
-// podsOf are the names of the operator's pods.
+// podsOf returns the names of the operator's pods.
 func podsOf(t *testing.T, f *fixture) []string {
 	t.Helper()
 	list, err := f.client.CoreV1().Pods(f.namespace()).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + f.name})
@@ -180,7 +180,7 @@ func (f *fixture) leads(t *testing.T, pod string) {
 	}
 }
 
-// All replicas are printed, each line after its pod, and that of the leader has a star.
+// The logs of all replicas are printed, each line after its pod, and the name of the leader has a star.
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -209,7 +209,8 @@ func TestLogs(t *testing.T) {
 	f.logsOfAContainer(t, n, pods[0])
 }
 
-// logsOfAContainer reads recent lines of another container, with their times, first what is there and then what follows.
+// logsOfAContainer reads recent lines of another container, with their times: first the existing lines, then the following
+// ones.
 func (f *fixture) logsOfAContainer(t *testing.T, n *nodes, pod string) {
 	t.Helper()
 	for _, follow := range []bool{false, true} {
@@ -240,7 +241,8 @@ func (f *fixture) logsOfAContainer(t *testing.T, n *nodes, pod string) {
 	}
 }
 
-// inject makes a pod of the operator's that has a container of another client's first, and returns the name of the operator's.
+// inject creates a pod of the operator whose first container is another client's, and returns the name of the operator's
+// container.
 func (f *fixture) inject(t *testing.T, like string) string {
 	t.Helper()
 	pods := f.client.CoreV1().Pods(f.namespace())
@@ -252,7 +254,7 @@ func (f *fixture) inject(t *testing.T, like string) string {
 	injected := operator
 	injected.Name, injected.Ports = "injected", nil
 	labels := pod.Labels
-	delete(labels, "pod-template-hash") // by which the ReplicaSet would take it
+	delete(labels, "pod-template-hash") // otherwise the ReplicaSet would adopt the pod
 	pod.ObjectMeta = metav1.ObjectMeta{Name: f.name + "-injected", Labels: labels}
 	pod.Spec.NodeName, pod.Spec.Containers = "", []corev1.Container{injected, operator}
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
@@ -261,7 +263,7 @@ func (f *fixture) inject(t *testing.T, like string) string {
 	return operator.Name
 }
 
-// Followed, what comes later is printed too, of new pods as well, and a log that broke off is read on.
+// Follow also prints later lines, including those of new pods, and resumes a log after a broken connection.
 func TestFollowLogs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -275,7 +277,7 @@ func TestFollowLogs(t *testing.T) {
 	first := podsOf(t, f)[0]
 	n.lines(first) <- "later"
 	f.says(t, out, "two of "+first, "later")
-	close(n.lines(podsOf(t, f)[1])) // the connection ends, and not the container
+	close(n.lines(podsOf(t, f)[1])) // the connection ends, but not the container
 	wait(t, "another connection", func() bool { return n.readOn() })
 	n.readsOn(t, f, out, podsOf(t, f)[1])
 	if err := f.client.CoreV1().Pods(f.namespace()).Delete(t.Context(), first, metav1.DeleteOptions{}); err != nil {
@@ -297,7 +299,7 @@ func TestFollowLogs(t *testing.T) {
 	}
 }
 
-// readsOn writes lines while a log breaks off again and again: each is shown once.
+// readsOn writes lines while the connection for a log breaks again and again: each line is shown once.
 func (n *nodes) readsOn(t *testing.T, f *fixture, out *output, pod string) {
 	t.Helper()
 	long := "long" + strings.Repeat(".", 600<<10) + "end"
@@ -323,7 +325,7 @@ func (n *nodes) readsOn(t *testing.T, f *fixture, out *output, pod string) {
 	}
 }
 
-// Who may not look at pods any more is told, although a log continues.
+// If the user may no longer list pods, this is reported although a log continues.
 func TestFollowedLogsEndWithAnError(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -345,7 +347,7 @@ func TestFollowedLogsEndWithAnError(t *testing.T) {
 	}
 }
 
-// What a node says of a log that cannot be read is passed on.
+// The error of a node about a log that cannot be read is passed on.
 func TestNoLogs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -359,7 +361,7 @@ func TestNoLogs(t *testing.T) {
 	}
 }
 
-// All pods are new after a restart, and what was deployed is as it was.
+// After a restart all pods are new, and the deployed objects are unchanged.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -385,7 +387,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// says waits until a log has lines.
+// says waits until a log contains lines.
 func (f *fixture) says(t *testing.T, out *output, lines ...string) {
 	t.Helper()
 	for _, line := range lines {

@@ -20,15 +20,15 @@ func isDeployment(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "Deployment" && object.GroupVersionKind().Group == "apps"
 }
 
-// partOf is the deployment that an object belongs to.
+// partOf returns the ID of the deployment to which an object belongs.
 func partOf(object *unstructured.Unstructured) string { return object.GetLabels()[plan.PartOfLabel] }
 
-// same reports whether two states of an object say the same.
+// same reports whether two states of an object have the same content.
 func same(a, b *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(content(a), content(b))
 }
 
-// content is an object without what a write changes by itself.
+// content returns an object without the fields that change automatically with a write.
 func content(object *unstructured.Unstructured) map[string]any {
 	bare := object.DeepCopy()
 	for _, field := range []string{"managedFields", "resourceVersion", "generation", "creationTimestamp", "uid"} {

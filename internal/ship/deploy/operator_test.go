@@ -17,8 +17,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// runOperator runs a project's operator on this machine as its pods would: with the identity that was
-// deployed, so that its own Role has to suffice. It is stopped when the test ends.
+// runOperator runs a project's operator on this machine with the same identity as its pods, so that its own Role must be
+// sufficient. It is stopped when the test ends.
 func runOperator(t *testing.T, env *localtest.Env, dir, namespace, name string, args ...string) *output {
 	t.Helper()
 	work := t.TempDir()
@@ -40,10 +40,10 @@ func runOperator(t *testing.T, env *localtest.Env, dir, namespace, name string, 
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = command.Wait() // it is told to end
+		_ = command.Wait() // it is stopped by a signal
 	}()
 	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM) // which fails where it ended before
+		_ = command.Process.Signal(syscall.SIGTERM) // fails if it ended before
 		<-ended
 		if t.Failed() {
 			t.Logf("the operator said\n%s", out)

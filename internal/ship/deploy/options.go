@@ -17,53 +17,53 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
-// DefaultTimeout is how long an operator may take to become ready, and Undeploy to remove everything.
+// DefaultTimeout is the maximum time for an operator to become ready, and for Undeploy to remove everything.
 const DefaultTimeout = 2 * time.Minute
 
-// maxReplicas is more than any operator has use for.
+// maxReplicas is more than any operator needs.
 const maxReplicas = 1000
 
-// Target says which deployment of which project is meant, in which cluster.
+// Target selects the deployment of a project in a cluster.
 type Target struct {
-	// Dir is the project's directory, Main that of its main package where it has several.
+	// Dir is the project's directory, and Main the directory of its main package if it has several.
 	Dir, Main string
 	// Where is the cluster, by default the local one.
 	Where up.Where
-	// Namespace is where the operator runs, by default its name and -system.
+	// Namespace is the namespace in which the operator runs. The default is its name followed by -system.
 	Namespace string
-	// Timeout bounds the waiting, by default DefaultTimeout.
+	// Timeout limits the time to wait. The default is DefaultTimeout.
 	Timeout time.Duration
-	// Progress gets lines about what is done. Nil: nothing does.
+	// Progress receives lines about the progress. If it is nil, they are discarded.
 	Progress io.Writer
 }
 
 // Options of Run.
 type Options struct {
 	Target
-	// Image is what the pods run. Where it is empty, one is built: for the nodes of a local cluster that run
+	// Image is the container image of the pods. If it is empty, an image is built: for the nodes of a local cluster that runs
 	// containers, or for a registry.
 	Image string
-	// Push is the name under which the image that is built goes to a registry.
+	// Push is the name under which the built image is pushed to a registry.
 	Push string
-	// Build says how it is built. Its Main and Tell are Target's.
+	// Build are the options of the build. Its Main and Tell are taken from Target.
 	Build build.Options
-	// Replicas is how many pods there are, by default install.DefaultReplicas.
+	// Replicas is the number of pods. The default is install.DefaultReplicas.
 	Replicas int
-	// Shards lets all replicas work, each on some of the shards; 0: one of them leads.
+	// Shards is the number of shards, which all replicas divide among themselves. If it is 0, one replica leads.
 	Shards int
-	// Memory is how much each pod may take at most, such as 512Mi, by default what install.DefaultResources says.
+	// Memory is the memory limit of each pod, such as 512Mi. The default is the limit in install.DefaultResources.
 	Memory string
-	// Watch are the namespaces to work in, none for all.
+	// Watch lists the namespaces to work in. If it is empty, the operator works in all namespaces.
 	Watch []string
-	// Args are further arguments of the operator, such as flags of its author's.
+	// Args are additional arguments of the operator, such as flags that its author defined.
 	Args []string
-	// PodAnnotations are those of the pods.
+	// PodAnnotations are the annotations of the pods.
 	PodAnnotations map[string]string
-	// WithoutWebhooks deploys a project whose webhooks need certificates that nobody makes here.
+	// WithoutWebhooks deploys a project whose webhooks need certificates that are not created here.
 	WithoutWebhooks bool
-	// UnsafeCRDs applies definitions that break stored objects.
+	// UnsafeCRDs also applies definitions that break stored objects.
 	UnsafeCRDs bool
-	// DryRun tells what would be done and does nothing.
+	// DryRun reports what would be done and does nothing.
 	DryRun bool
 }
 
@@ -75,7 +75,7 @@ func (t Target) say(format string, args ...any) {
 	}
 }
 
-// operator is what the project is installed as.
+// operator returns the project and its operator to install.
 func (t Target) operator(image string) (*project.Project, manifests.Operator, error) {
 	p, err := project.Read(t.Dir, project.Options{Main: t.Main})
 	if err != nil {
@@ -86,12 +86,12 @@ func (t Target) operator(image string) (*project.Project, manifests.Operator, er
 	return p, o, err
 }
 
-// Check tells what is wrong with the options about the image and its memory, before anything is done.
+// Check returns an error if the options about the image and the memory are invalid, before anything is done.
 func (o Options) Check() error {
 	return errors.Join(o.checkImage(), o.limit(&manifests.Operator{Resources: manifests.DefaultResources()}))
 }
 
-// limit gives an operator as much memory as it may take.
+// limit sets the memory limit of an operator.
 func (o Options) limit(made *manifests.Operator) error {
 	if o.Memory == "" {
 		return nil
@@ -119,7 +119,7 @@ func (o Options) checkImage() error {
 	return errors.Join(o.Build.Check(), image.Delivery{Push: o.Push}.Check())
 }
 
-// operator is what is asked for.
+// operator returns the project and its operator with the options applied.
 func (o Options) operator() (*project.Project, manifests.Operator, error) {
 	if err := o.Check(); err != nil {
 		return nil, manifests.Operator{}, err
@@ -144,8 +144,8 @@ func (o Options) operator() (*project.Project, manifests.Operator, error) {
 	return p, made, nil
 }
 
-// withoutCertificates refuses webhooks that nobody makes certificates for: kubebuilder leaves that to
-// cert-manager, and to kustomize, which is not run.
+// withoutCertificates rejects webhooks for which no certificates are created: kubebuilder projects use cert-manager and
+// kustomize, which are not run here.
 func (o Options) withoutCertificates(p *project.Project) error {
 	if p.Layout == nil || p.Module.Framework == project.Operon || o.WithoutWebhooks {
 		return nil

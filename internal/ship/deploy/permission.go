@@ -17,10 +17,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// askers is how many questions are asked at the same time.
+// askers is the number of concurrent access reviews.
 const askers = 16
 
-// needs are the permissions for verbs on objects, each once.
+// needs returns the permissions for verbs on objects, each once.
 func (c *cluster) needs(objects []*unstructured.Unstructured, verbs ...string) ([]rbac.Permission, error) {
 	var all []rbac.Permission
 	for _, object := range objects {
@@ -37,8 +37,8 @@ func (c *cluster) needs(objects []*unstructured.Unstructured, verbs ...string) (
 	return all, nil
 }
 
-// powersOf are notes on what an object, if it is a ClusterRole, permits that leads to other permissions. The API server rejects
-// one that cannot be read.
+// powersOf returns notes about permissions of a ClusterRole that lead to other permissions. It returns none for an invalid
+// ClusterRole, which the API server rejects.
 func powersOf(object *unstructured.Unstructured) []string {
 	if object.GetKind() != "ClusterRole" {
 		return nil
@@ -54,7 +54,7 @@ func powersOf(object *unstructured.Unstructured) []string {
 	return notes
 }
 
-// permissions are those for verbs on a kind of objects.
+// permissions returns the permissions for verbs on a kind of objects.
 func permissions(kind schema.GroupVersionResource, namespace string, verbs ...string) []rbac.Permission {
 	var all []rbac.Permission
 	for _, verb := range verbs {
@@ -63,7 +63,7 @@ func permissions(kind schema.GroupVersionResource, namespace string, verbs ...st
 	return all
 }
 
-// mayAll returns an error that lists the permissions that are lacking, so that nothing is begun that cannot be finished.
+// mayAll returns an error that lists the missing permissions, so that nothing is started that cannot be completed.
 func (c *cluster) mayAll(ctx context.Context, needs []rbac.Permission) error {
 	var mu sync.Mutex
 	var refused []string

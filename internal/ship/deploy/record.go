@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// recordLabel is on the record of each deployment, with the operator's name.
+	// recordLabel is the label of the record of each deployment, with the operator's name.
 	recordLabel = "operon.dev/deployment"
-	// tooling names who manages the set of objects.
+	// tooling names the tool that manages the set of objects.
 	tooling = "operon/v1"
-	// upLabel is on what `operon up` made.
+	// upLabel is the label of objects that `operon up` created.
 	upLabel = "operon.dev/up"
 )
 
-// record is what is known in the cluster of a deployment: a ConfigMap beside the operator. It is written
-// before anything else, so that whatever interrupts a deployment, all of it is found again.
+// record is the data about a deployment in the cluster: a ConfigMap in the operator's namespace. It is written before
+// anything else, so that all objects of a deployment can be found after any interruption.
 type record struct {
 	operator, namespace string
-	// kinds that the deployment has or may have, and the namespaces besides its own.
+	// kinds are the kinds of objects that the deployment has or may have, and namespaces the namespaces besides its own.
 	kinds      map[schema.GroupKind]bool
 	namespaces map[string]bool
-	// definitions that the operator works with, whoever made them.
+	// definitions are the definitions that the operator uses, regardless of their origin.
 	definitions []string
 	image       string
-	// begun tells who is about to deploy it for the first time: a word that nobody else has. It is empty once that is done.
+	// begun identifies the process that deploys it for the first time, with a unique word. It is empty after this is done.
 	begun string
 }
 
@@ -44,12 +44,12 @@ func newRecord(operator, namespace string) *record {
 
 func (r *record) name() string { return r.operator + "-deployment" }
 
-// id is the value of the label of all that belongs to the deployment.
+// id returns the value of the label of all objects of the deployment.
 func (r *record) id() string {
 	return plan.ApplySetID(plan.ID{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: r.namespace, Name: r.name()})
 }
 
-// of makes the record speak of objects.
+// of returns a record of the objects.
 func (r *record) of(objects []*unstructured.Unstructured) *record {
 	made := newRecord(r.operator, r.namespace)
 	for _, object := range objects {
@@ -64,7 +64,7 @@ func (r *record) of(objects []*unstructured.Unstructured) *record {
 	return made
 }
 
-// with is the record of what there was and what there will be.
+// with returns a record of the existing and the wanted objects.
 func (r *record) with(before *record) *record {
 	made := r.of(nil)
 	made.image, made.begun = r.image, r.begun
@@ -85,7 +85,7 @@ func (r *record) with(before *record) *record {
 	return made
 }
 
-// object is the record as it is stored.
+// object returns the record as it is stored.
 func (r *record) object() *unstructured.Unstructured {
 	var spaces []string
 	for space := range r.namespaces {
@@ -108,7 +108,7 @@ func (r *record) object() *unstructured.Unstructured {
 	return made
 }
 
-// readRecord is the record of a deployment, nil where there is none.
+// readRecord returns the record of a deployment, or nil if there is none.
 func (c *cluster) readRecord(ctx context.Context, operator, namespace string) (*record, error) {
 	r := newRecord(operator, namespace)
 	found, err := c.Get(ctx, r.object())
@@ -124,7 +124,7 @@ func (c *cluster) readRecord(ctx context.Context, operator, namespace string) (*
 	return parseRecord(found), nil
 }
 
-// records are those of all deployments that can be seen.
+// records returns the records of all deployments that the user may read.
 func (c *cluster) records(ctx context.Context) ([]*record, error) {
 	stored, err := c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", recordLabel)
 	if err != nil {
@@ -154,7 +154,7 @@ func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }
 
-// members are all objects that belong to the deployment.
+// members returns all objects that belong to the deployment.
 func (c *cluster) members(ctx context.Context, r *record) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	var problems []error
@@ -169,7 +169,7 @@ func (c *cluster) members(ctx context.Context, r *record) ([]*unstructured.Unstr
 	return all, errors.Join(problems...)
 }
 
-// labeled are the objects of a kind that belong to the deployment. A kind that is gone has none.
+// labelled returns the objects of a kind that belong to the deployment. A kind that no longer exists has none.
 func (c *cluster) labelled(ctx context.Context, r *record, kind schema.GroupKind) ([]*unstructured.Unstructured, error) {
 	found, err := c.Mapping(kind.WithVersion(""))
 	if meta.IsNoMatchError(err) {

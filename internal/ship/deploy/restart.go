@@ -12,11 +12,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// restartedAt is the annotation by which kubectl, too, makes a Deployment replace its pods.
+// restartedAt is the annotation with which kubectl, too, makes a Deployment replace its pods.
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// Restart replaces the pods of a deployment one at a time, and returns when the new ones are ready.
-// What changes nothing else is not undone by the next Run.
+// Restart replaces the pods of a deployment one at a time, and returns when the new ones are ready. The next Run does not
+// revert it if it has no other changes.
 func Restart(ctx context.Context, target Target) error {
 	w, err := findWorkload(ctx, target)
 	if err != nil {

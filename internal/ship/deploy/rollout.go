@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// revision is which template a ReplicaSet is of, and which one is the Deployment's.
+	// revision identifies the template of a ReplicaSet and the current template of a Deployment.
 	revision = "deployment.kubernetes.io/revision"
-	// simulatedLabel marks nodes that run no program.
+	// simulatedLabel marks nodes that run no programs.
 	simulatedLabel = "sim.operon.dev/node"
 )
 
-// deploymentKind is that of the operator's workload.
+// deploymentKind is the kind of the operator's workload.
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
 // rollout waits until the pods of a Deployment are ready.
@@ -37,14 +37,14 @@ type rollout struct {
 	said    string
 	trouble trouble
 	since   time.Time
-	// told: the trouble was said.
+	// told reports that the trouble was reported.
 	told bool
-	// running is when a container was first seen running, by its ID.
+	// running is the time when a container was first seen running, by its ID.
 	running map[string]time.Time
 }
 
-// wait returns nil when all pods are ready and of the newest template. It ends with the reason when
-// they will not be, or when ctx ends.
+// wait returns nil when all pods are ready and have the newest template. It returns an error with the reason if they will not
+// become ready, or when ctx ends.
 func (r *rollout) wait(ctx context.Context) error {
 	tick := time.NewTicker(timing.lookInterval)
 	defer tick.Stop()
@@ -64,7 +64,7 @@ func (r *rollout) wait(ctx context.Context) error {
 	}
 }
 
-// late is the error at the end of the time.
+// late returns the error after the timeout.
 func (r *rollout) late(ctx context.Context) error {
 	if r.trouble.text == "" {
 		return fmt.Errorf("%w: %s", context.Cause(ctx), r.said)
@@ -72,7 +72,7 @@ func (r *rollout) late(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", context.Cause(ctx), r.trouble.tell(context.WithoutCancel(ctx), r))
 }
 
-// look looks once. An error is final.
+// look checks the pods once. An error is final.
 func (r *rollout) look(ctx context.Context) (done bool, err error) {
 	deployment, err := r.cluster.typed.AppsV1().Deployments(r.namespace).Get(ctx, r.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -98,8 +98,8 @@ func (r *rollout) look(ctx context.Context) (done bool, err error) {
 	return false, r.judge(ctx, deployment, pods)
 }
 
-// stays reports whether the containers of the pods are running, and those that ended before have been for a while: the
-// status of a Deployment shows the end of a container later than its pod does.
+// stays reports whether the containers of the pods are running, and restarted ones have been running for a while: the status
+// of a Deployment shows the end of a container later than the status of its pod.
 func (r *rollout) stays(pods []corev1.Pod) bool {
 	if r.running == nil {
 		r.running = map[string]time.Time{}
@@ -125,8 +125,8 @@ func (r *rollout) stays(pods []corev1.Pod) bool {
 	return stays
 }
 
-// newest tells pods of the newest template from those of earlier ones, whose trouble is over with
-// them. It is empty as long as the Deployment has not been looked at.
+// newest returns the label value that distinguishes pods of the newest template from earlier ones, whose problems no longer
+// matter. It returns "" until the Deployment's status is up to date.
 func (r *rollout) newest(ctx context.Context, deployment *appsv1.Deployment) (string, error) {
 	if deployment.Status.ObservedGeneration < deployment.Generation {
 		return "", nil
@@ -143,7 +143,7 @@ func (r *rollout) newest(ctx context.Context, deployment *appsv1.Deployment) (st
 	return "", nil
 }
 
-// pods are those of the Deployment.
+// pods returns the pods of the Deployment.
 func (r *rollout) pods(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.Pod, error) {
 	list, err := r.cluster.typed.CoreV1().Pods(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *rollout) pods(ctx context.Context, deployment *appsv1.Deployment) ([]co
 	return list.Items, nil
 }
 
-// progress says how far it is, when that changed.
+// progress reports the progress after each change.
 func (r *rollout) progress(deployment *appsv1.Deployment) {
 	status := deployment.Status
 	now := fmt.Sprintf("%d of %d pods ready", min(status.ReadyReplicas, status.UpdatedReplicas), *deployment.Spec.Replicas)
@@ -165,7 +165,7 @@ func (r *rollout) progress(deployment *appsv1.Deployment) {
 	}
 }
 
-// judge ends the waiting when what is wrong has stood long enough.
+// judge returns an error if a problem has lasted long enough.
 func (r *rollout) judge(ctx context.Context, deployment *appsv1.Deployment, pods []corev1.Pod) error {
 	found := troubleOf(deployment, pods)
 	if found.reason != r.trouble.reason {
@@ -183,8 +183,7 @@ func (r *rollout) judge(ctx context.Context, deployment *appsv1.Deployment, pods
 	return errors.New(found.tell(ctx, r))
 }
 
-// whereabouts reports whether the pods are on nodes that only simulate them. Who may not look at nodes does not
-// learn it.
+// whereabouts checks whether the pods are on simulated nodes. It reports nothing to a user who may not read nodes.
 func (r *rollout) whereabouts(ctx context.Context, pods []corev1.Pod) error {
 	for _, pod := range pods {
 		node, err := r.cluster.typed.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})

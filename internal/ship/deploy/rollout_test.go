@@ -17,8 +17,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 )
 
-// A pod that is not ready is no trouble before that stands; one that waits for something strange is at once. Either is
-// told once.
+// A pod that is not ready is reported only after a while. A pod that waits for an unusual reason is reported immediately.
+// Each is reported once.
 func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
 	t.Parallel()
 	starting := corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
@@ -44,7 +44,7 @@ func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
 				t.Errorf("%s: at first %d lines were said\n%s", name, got, &said)
 			}
 			for range 3 {
-				time.Sleep(timing.grace) // which takes no time in a bubble
+				time.Sleep(timing.grace) // takes no time in a synctest bubble
 				if got := look(); got != test.later {
 					t.Errorf("%s: later %d lines were said\n%s", name, got, &said)
 				}
@@ -53,7 +53,7 @@ func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
 	}
 }
 
-// A container that ended is not trusted before it has run for a while, and one that is not running never.
+// A restarted container counts only after it has run for a while, and a container that is not running never counts.
 func TestContainersHaveToStay(t *testing.T) {
 	t.Parallel()
 	running := func(id string, restarts int32) corev1.ContainerStatus {
@@ -74,7 +74,7 @@ func TestContainersHaveToStay(t *testing.T) {
 		if r.stays(pods(running("b", 1))) {
 			t.Error("a container that has just restarted is trusted")
 		}
-		time.Sleep(timing.afterRestart) // which takes no time in a bubble
+		time.Sleep(timing.afterRestart) // takes no time in a synctest bubble
 		if r.stays(pods(running("c", 2))) {
 			t.Error("a container that restarts again and again is trusted")
 		}
@@ -84,7 +84,7 @@ func TestContainersHaveToStay(t *testing.T) {
 	})
 }
 
-// The log of a container that ended again since it was looked at is not that of the previous one any more.
+// If a container has ended again since it was checked, its log is no longer the log of the previous container.
 func TestLogsOfWhatEndedAgain(t *testing.T) {
 	t.Parallel()
 	const (
@@ -124,7 +124,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// Webhooks are asked in the namespaces that the operator works in: about others, API servers do not ask it.
+// Webhooks are checked in the namespaces in which the operator works, because API servers do not call them for other
+// namespaces.
 func TestWhereWebhooksAreAsked(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -18,8 +18,7 @@ import (
 
 var podRequestResource = schema.GroupVersionResource{Group: "pod.jewzaam.org", Version: "v1alpha1", Resource: "podrequests"}
 
-// testShares has three replicas share the work: each holds a part, and what one of them held is taken over by the others
-// when it is killed.
+// testShares: three replicas divide the work. Each holds a part. When one is killed, the others take over its part.
 func testShares(t *testing.T, c *containers) {
 	s := &shares{c.project(t, copyOf(t, "../../../examples/podrequest"), "pod-operator"), c.namespace(t, "shares")}
 	s.deploy(t, func(o *deploy.Options) { o.Replicas, o.Shards = 3, 6 })
@@ -31,13 +30,13 @@ func testShares(t *testing.T, c *containers) {
 	s.undeploy(t)
 }
 
-// shares are the replicas of the example podrequest, and where their requests are.
+// shares are the replicas of the example podrequest, and the namespace of their requests.
 type shares struct {
 	*installed
 	requests string
 }
 
-// awaitShares waits until three pods hold two shards each, another one not among them, and returns their names.
+// awaitShares waits until three pods, except the pod gone, hold two shards each, and returns their names.
 func (s *shares) awaitShares(t *testing.T, gone string) (holders []string) {
 	t.Helper()
 	localtest.Eventually(t, "three replicas to hold two shards each, and none of them "+gone, func(ctx context.Context) error {
@@ -64,7 +63,7 @@ func (s *shares) awaitShares(t *testing.T, gone string) (holders []string) {
 	return holders
 }
 
-// request asks for some pods, which whoever holds them makes.
+// request creates requests for pods. The replicas that hold the requests create the pods.
 func (s *shares) request(t *testing.T, called string) {
 	t.Helper()
 	var names []string

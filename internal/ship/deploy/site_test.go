@@ -25,8 +25,8 @@ var (
 	monitorResource = schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "servicemonitors"}
 )
 
-// testSite has an operator work in one namespace, and not in another. API servers ask it by its Service, and so does who
-// wants its metrics.
+// testSite: an operator works in one namespace, and not in another. API servers and clients that read its metrics reach it
+// through its Services.
 func testSite(t *testing.T, c *containers) {
 	watched, other := c.namespace(t, "watched"), c.namespace(t, "other")
 	s := c.project(t, copyOf(t, "../../../examples/site"), "site-operator")
@@ -52,7 +52,7 @@ func testSite(t *testing.T, c *containers) {
 	s.undeploy(t)
 }
 
-// asked waits until API servers have heard of both webhooks, of which they hear one by one.
+// asked waits until API servers have received both webhooks, which they receive one by one.
 func (i *installed) asked(t *testing.T, namespace string) {
 	t.Helper()
 	localtest.Eventually(t, "the webhooks to be asked", func(ctx context.Context) error {
@@ -68,7 +68,7 @@ func (i *installed) asked(t *testing.T, namespace string) {
 	})
 }
 
-// site asks for one.
+// site creates a Site.
 func (i *installed) site(ctx context.Context, namespace, name, host string) error {
 	_, err := i.objects(siteResource, namespace).Create(ctx, site(name, host), metav1.CreateOptions{})
 	return err
@@ -81,7 +81,7 @@ func site(name, host string) *unstructured.Unstructured {
 	return made
 }
 
-// awaitSite waits until a Site has what it needs. Its title is from a webhook.
+// awaitSite waits until a Site has its objects. A webhook sets its title.
 func (i *installed) awaitSite(t *testing.T, namespace string) {
 	t.Helper()
 	localtest.Eventually(t, "the site's servers", func(ctx context.Context) error {
@@ -97,7 +97,7 @@ func (i *installed) awaitSite(t *testing.T, namespace string) {
 	}
 }
 
-// untouched looks at a Site in a namespace that the operator does not work in.
+// untouched checks a Site in a namespace in which the operator does not work.
 func (i *installed) untouched(t *testing.T, namespace string) {
 	t.Helper()
 	site, err := i.objects(siteResource, namespace).Get(t.Context(), "site", metav1.GetOptions{})
@@ -110,7 +110,7 @@ func (i *installed) untouched(t *testing.T, namespace string) {
 	}
 }
 
-// scrape asks for metrics by the Service, as one who may and as one who may not.
+// scrape requests metrics through the Service, with and without permission.
 func (i *installed) scrape(t *testing.T) {
 	t.Helper()
 	from := i.namespaceOfScrapers(t)
@@ -137,7 +137,7 @@ func (i *installed) scrape(t *testing.T) {
 
 const scraperImage = "scraper:1"
 
-// namespaceOfScrapers has two ServiceAccounts, of which one may scrape, and an image in the node for both.
+// namespaceOfScrapers creates two ServiceAccounts, of which one may scrape, and loads an image for both into the node.
 func (i *installed) namespaceOfScrapers(t *testing.T) string {
 	t.Helper()
 	i.loadScraper(t)
@@ -162,7 +162,7 @@ func (i *installed) namespaceOfScrapers(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	// The operator remembers an answer for a minute: it is not to ask too early.
+	// The operator caches an answer for a minute, so that it must not ask too early.
 	localtest.Eventually(t, "the right to scrape", func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: "system:serviceaccount:" + namespace + ":prometheus", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
@@ -176,7 +176,7 @@ func (i *installed) namespaceOfScrapers(t *testing.T) string {
 	return namespace
 }
 
-// loadScraper builds what scrapes, and puts it into the node.
+// loadScraper builds the scraper's image and loads it into the node.
 func (c *containers) loadScraper(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()

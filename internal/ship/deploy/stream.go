@@ -13,28 +13,28 @@ import (
 // stream is the log of one container, from its start to its end.
 type stream struct {
 	busy bool
-	// ended: the log was read to its end. Of a container that runs still, only the connection ended.
+	// ended reports that the log was read to its end. If the container still runs, only the connection ended.
 	ended bool
 	told  string
 
-	// second is the latest in which a line was written, by the clock of its node. After a broken connection the log
-	// is read on from there, as the API server takes whole seconds only.
+	// second is the latest second in which a line was written, by the node's clock. After a broken connection the log is read
+	// from this second on, because the API server accepts only whole seconds.
 	second time.Time
-	// shown counts the lines of that second, by hashes of them: they come once more then.
+	// shown counts the lines of that second by their hashes, because they are received again.
 	shown map[uint64]int
 }
 
-// seed is that of hashes of lines.
+// seed is the seed of the hashes of lines.
 var seed = maphash.MakeSeed()
 
-// reading is a stream on one connection, whose lines have dates.
+// reading is a stream on one connection, whose lines have timestamps.
 type reading struct {
 	*stream
-	again map[uint64]int // lines that come once more
-	// date is that of the line whose next part comes, or empty before a line.
+	again map[uint64]int // lines that are received again
+	// date is the timestamp of the line whose next part follows, or empty at the beginning of a line.
 	date string
 	at   time.Time
-	// dated: lines are shown with their dates.
+	// dated reports that lines are shown with their timestamps.
 	dated bool
 }
 
@@ -42,15 +42,15 @@ func (s *stream) reading(dated bool) *reading {
 	return &reading{stream: s, again: maps.Clone(s.shown), dated: dated}
 }
 
-// fresh takes the date off a line, unless it is to be shown, and reports whether the line was not shown before. Of a long line it gets one part after
-// the other; more tells that another follows.
+// fresh removes the timestamp from a line, unless it is to be shown, and reports whether the line was not shown before. It
+// gets a long line in parts; more reports that another part follows.
 func (r *reading) fresh(part string, more bool) (text string, is bool) {
 	shown := ""
 	if r.date == "" {
 		date, rest, _ := strings.Cut(part, " ")
 		at, err := time.Parse(time.RFC3339Nano, date)
 		if err != nil {
-			return part, true // the node says something about the log
+			return part, true // a message of the node about the log
 		}
 		r.date, r.at, part = date, at, rest
 		if r.dated {
@@ -70,8 +70,8 @@ func (r *reading) fresh(part string, more bool) (text string, is bool) {
 	return shown + part, true
 }
 
-// note remembers a line that would come once more. Lines of standard output and standard error may be some
-// nanoseconds out of order.
+// note records a line that would be received again. Lines of standard output and standard error may be out of order by some
+// nanoseconds.
 func (s *stream) note(second time.Time, key uint64) {
 	if second.After(s.second) {
 		s.second, s.shown = second, map[uint64]int{}
@@ -81,8 +81,8 @@ func (s *stream) note(second time.Time, key uint64) {
 	}
 }
 
-// readPart reads a line without its end, or what of it fits into the buffer. What of a line came before the connection
-// broke is no line: it comes once more.
+// readPart reads a line without its line ending, or the part of it that fits into the buffer. A part of a line before a
+// broken connection is not a line, and is received again.
 func readPart(lines *bufio.Reader) (part string, more bool, err error) {
 	read, err := lines.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

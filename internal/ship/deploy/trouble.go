@@ -15,24 +15,24 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/process"
 )
 
-// shownTail is how many lines of a log's end are shown.
+// shownTail is the number of lines shown from the end of a log.
 const shownTail = 20
 
-// trouble is why pods are not ready.
+// trouble is the reason why pods are not ready.
 type trouble struct {
-	// reason tells kinds of trouble apart, text says it.
+	// reason distinguishes kinds of trouble, and text describes it.
 	reason, text string
-	// lasting trouble does not go by itself.
+	// lasting reports that the trouble does not end automatically.
 	lasting bool
-	// usual: every pod has it for a moment after its start, so that it is said only when it stands.
+	// usual reports that every pod has this trouble shortly after its start, so that it is reported only if it lasts.
 	usual bool
-	// pod whose log tells more, and whether it is that of an earlier container.
+	// pod and container have a log with more information; previous selects the log of the previous container.
 	pod       string
 	container string
 	previous  bool
 }
 
-// tell is the trouble with the log's end, where that says more.
+// tell describes the trouble, with the end of the log if that is useful.
 func (t trouble) tell(ctx context.Context, r *rollout) string {
 	if t.pod == "" {
 		return t.text
@@ -48,12 +48,12 @@ func (t trouble) tell(ctx context.Context, r *rollout) string {
 	return t.text + adviceOfLog(t.text, end) + "; its log ends with\n  " + end
 }
 
-// gone begins what kubelets say, in place of a log, of a container that they have removed in the meantime, as of the
-// kubelet and cri-client of Kubernetes 1.37.
+// gone lists the beginnings of messages that kubelets return instead of the log of a container that was removed in the
+// meantime, in the kubelet and cri-client of Kubernetes 1.37.
 var gone = []string{"unable to retrieve container logs", "failed to try resolving symlinks", "failed to open log file"}
 
-// tail is the end of the log of a container that is in trouble. The kubelet keeps that of the one that ended last: where
-// the container has ended again since it was looked at, that one is not the previous one any more.
+// tail returns the end of the log of a container in trouble. The kubelet keeps the log of the container that ended last: if
+// the container has ended again since it was checked, this is no longer the log of the previous container.
 func (r *rollout) tail(ctx context.Context, t trouble) ([]string, error) {
 	tick := time.NewTicker(timing.lookInterval)
 	defer tick.Stop()
@@ -79,7 +79,7 @@ func (r *rollout) tail(ctx context.Context, t trouble) ([]string, error) {
 	}
 }
 
-// tail are the last lines of a container's log.
+// tail returns the last lines of a container's log.
 func (c *cluster) tail(ctx context.Context, namespace, pod, container string, previous bool) ([]string, error) {
 	lines := int64(200)
 	log, err := c.typed.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Previous: previous, TailLines: &lines}).DoRaw(ctx)
@@ -89,8 +89,8 @@ func (c *cluster) tail(ctx context.Context, namespace, pod, container string, pr
 	return strings.FieldsFunc(string(log), func(r rune) bool { return r == '\n' }), nil
 }
 
-// troubleOf finds what keeps a Deployment's pods from being ready: pods that are not made first, then
-// what a pod says of itself.
+// troubleOf finds the reason why a Deployment's pods are not ready: first pods that cannot be created, then the status of a
+// pod.
 func troubleOf(deployment *appsv1.Deployment, pods []corev1.Pod) trouble {
 	for _, condition := range deployment.Status.Conditions {
 		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
@@ -109,7 +109,7 @@ func troubleOf(deployment *appsv1.Deployment, pods []corev1.Pod) trouble {
 	return trouble{}
 }
 
-// notMade is why the API server refuses pods.
+// notMade describes why the API server rejects pods.
 func notMade(message string) trouble {
 	switch {
 	case strings.Contains(message, "exceeded quota"):
@@ -120,7 +120,7 @@ func notMade(message string) trouble {
 	return trouble{reason: "refused", text: "pods are refused: " + message, lasting: true}
 }
 
-// troubleIn is what is wrong with a pod.
+// troubleIn returns the trouble of a pod.
 func troubleIn(pod corev1.Pod) trouble {
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if found := troubleOfContainer(pod, container); found.text != "" {
@@ -153,7 +153,7 @@ func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) troubl
 	return trouble{reason: waiting.Reason, text: fmt.Sprintf("pod %s waits: %s%s", pod.Name, waiting.Reason, said(waiting.Message))}
 }
 
-// crash is a container that ends again and again.
+// crash returns the trouble of a container that ends repeatedly.
 func crash(pod corev1.Pod, container corev1.ContainerStatus, message string) trouble {
 	found := trouble{reason: "crash", lasting: true, pod: pod.Name, container: container.Name, previous: true}
 	if ended := container.LastTerminationState.Terminated; ended != nil {
@@ -164,7 +164,7 @@ func crash(pod corev1.Pod, container corev1.ContainerStatus, message string) tro
 	return found
 }
 
-// endOf is how a container ended.
+// endOf describes how a container ended.
 func endOf(pod corev1.Pod, container string, ended *corev1.ContainerStateTerminated) string {
 	text := fmt.Sprintf("the operator ends after its start, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message))
 	if ended.Reason != outOfMemory {
@@ -178,10 +178,10 @@ func endOf(pod corev1.Pod, container string, ended *corev1.ContainerStateTermina
 	return text + "; the node has no memory left for it"
 }
 
-// outOfMemory is why a container ended that took more memory than it may.
+// outOfMemory is the reason of a container that exceeded its memory limit.
 const outOfMemory = "OOMKilled"
 
-// troubleOfRunning is a container that runs and is not ready, or has just ended.
+// troubleOfRunning returns the trouble of a container that runs and is not ready, or has just ended.
 func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble {
 	switch {
 	case container.State.Terminated != nil && container.State.Terminated.ExitCode != 0:
@@ -196,7 +196,7 @@ func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble 
 	return trouble{}
 }
 
-// adviceOfPull is what to do about an image that does not get to a node.
+// adviceOfPull describes what to do about an image that cannot be pulled.
 func adviceOfPull(message string) string {
 	switch {
 	case strings.Contains(message, "no space left on device"):
@@ -211,7 +211,7 @@ func adviceOfPull(message string) string {
 	return "see that it is in the registry, and that the nodes may read it, or put it into a local cluster's node by `operon image load`"
 }
 
-// advice explains what container runtimes say of an image that does not fit.
+// advice explains errors of container runtimes about an unsuitable image.
 func advice(message string) string {
 	switch {
 	case strings.Contains(message, "exec format error"):
@@ -226,7 +226,7 @@ func advice(message string) string {
 	return ""
 }
 
-// adviceOfLog is that on what the runtime wrote into the container's log, instead of a program.
+// adviceOfLog returns the advice for an error that the runtime, rather than the program, wrote to the container's log.
 func adviceOfLog(text, end string) string {
 	found := advice(end)
 	if !strings.Contains(end, "exec format error") || strings.Contains(text, found) {
@@ -235,7 +235,7 @@ func adviceOfLog(text, end string) string {
 	return found
 }
 
-// wire begins what a runtime says, and tells how it came to the kubelet.
+// wire matches the prefix of a runtime's message that describes how it was sent to the kubelet.
 var wire = regexp.MustCompile(`^rpc error: code = \w+ desc = `)
 
 func said(message string) string {

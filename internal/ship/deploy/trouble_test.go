@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 )
 
-// What container runtimes and API servers say, in words that tell what to do.
+// Messages of container runtimes and API servers are reported with what to do.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	waiting := func(reason, message string) corev1.ContainerStatus {

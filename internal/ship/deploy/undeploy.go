@@ -16,20 +16,20 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// UndeployOptions are options of Undeploy.
+// UndeployOptions are the options of Undeploy.
 type UndeployOptions struct {
 	Target
 	// KeepData keeps the CRDs and the custom resources.
 	KeepData bool
-	// Confirm asks the user whether to delete the CRDs and custom resources nevertheless, with KeepData. Nil: they stay.
+	// Confirm asks the user whether to delete the CRDs and custom resources in spite of KeepData. If it is nil, they are kept.
 	Confirm func(DataDeletion) (bool, error)
-	// GiveUpFinalizers takes the finalizers off custom resources that nobody clears.
+	// GiveUpFinalizers removes the finalizers of custom resources that no operator clears.
 	GiveUpFinalizers bool
 	// DryRun lists what would be removed.
 	DryRun bool
 }
 
-// DataDeletion is what a user confirms.
+// DataDeletion is the deletion that a user confirms.
 type DataDeletion struct {
 	Operator string
 	// CRDs are the names of the CRDs that would be deleted, and Objects the number of their custom resources.
@@ -37,36 +37,35 @@ type DataDeletion struct {
 	Objects int
 }
 
-// Removal is what Undeploy came to.
+// Removal is the result of Undeploy.
 type Removal struct {
 	Operator  string `json:"operator"`
 	Namespace string `json:"namespace"`
 	Cluster   string `json:"cluster"`
 	DryRun    bool   `json:"dryRun,omitempty"`
-	// Absent: there was no deployment to remove.
+	// Absent reports that there was no deployment to remove.
 	Absent bool `json:"absent,omitempty"`
-	// Removed are objects, in order.
+	// Removed lists the deleted objects, in order.
 	Removed []string `json:"removed"`
-	// Kept are objects that stay, each with the reason.
+	// Kept lists the objects that remain, each with the reason.
 	Kept    []string `json:"kept,omitempty"`
 	Seconds float64  `json:"seconds"`
 }
 
-// undeployer is one Undeploy.
+// undeployer is the state of one Undeploy.
 type undeployer struct {
 	options UndeployOptions
 	cluster *cluster
 	record  *record
-	stored  *unstructured.Unstructured // the record, nil where there is none
+	stored  *unstructured.Unstructured // the record, or nil if there is none
 	members []*unstructured.Unstructured
 	data    *data
 	result  *Removal
 }
 
-// Undeploy removes a deployment: custom resources first, while the operator clears their finalizers, then
-// the operator and all that it made for itself, then the definitions and the namespace. What somebody
-// else needs or made is kept, and said. Nothing is removed where custom resources would wait for an
-// operator that does not run.
+// Undeploy removes a deployment: first custom resources, while the operator clears their finalizers, then the operator and
+// everything that it created for itself, then the definitions and the namespace. Objects that another client needs or created
+// are kept, and this is reported. Nothing is removed if custom resources would wait for an operator that does not run.
 func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
 	started := time.Now()
 	u := &undeployer{options: options}
@@ -106,7 +105,7 @@ func (u *undeployer) find(ctx context.Context) error {
 	return nil
 }
 
-// names are those of the operator and its namespace. Manifests are not read: they may be broken, or gone.
+// names returns the names of the operator and its namespace. It does not read manifests, which may be invalid or deleted.
 func (t Target) names() (name, namespace string, err error) {
 	p, err := project.Identify(t.Dir, project.Options{Main: t.Main})
 	if err != nil {
@@ -116,7 +115,7 @@ func (t Target) names() (name, namespace string, err error) {
 	return name, cmp.Or(t.Namespace, name+"-system"), nil
 }
 
-// prepare finds out what is to go, and whether it can.
+// prepare determines what is to be removed, and whether this is possible.
 func (u *undeployer) prepare(ctx context.Context) error {
 	if err := u.read(ctx); err != nil {
 		return err
@@ -142,7 +141,7 @@ func (u *undeployer) prepare(ctx context.Context) error {
 	return u.attended(ctx)
 }
 
-// confirm asks the user whether the data stays.
+// confirm asks the user whether to keep the data.
 func (u *undeployer) confirm(ctx context.Context) error {
 	deletion := DataDeletion{Operator: u.record.operator, Objects: len(u.data.staying)}
 	for _, object := range u.which(kube.IsCRD) {
@@ -162,8 +161,8 @@ func (u *undeployer) confirm(ctx context.Context) error {
 	return err
 }
 
-// usualKinds are those of a deployment whose record is not there, as it was killed before it wrote one, or
-// somebody removed it.
+// usualKinds are the kinds of a deployment without a record, because it was killed before it wrote one, or a client deleted
+// it.
 var usualKinds = plan.ParseGroupKinds("Namespace,ServiceAccount,Service,Deployment.apps,PodDisruptionBudget.policy,NetworkPolicy.networking.k8s.io," +
 	"Role.rbac.authorization.k8s.io,RoleBinding.rbac.authorization.k8s.io,ClusterRole.rbac.authorization.k8s.io,ClusterRoleBinding.rbac.authorization.k8s.io," +
 	"CustomResourceDefinition.apiextensions.k8s.io,ValidatingAdmissionPolicy.admissionregistration.k8s.io,ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io")
@@ -185,7 +184,7 @@ func (u *undeployer) read(ctx context.Context) error {
 	return err
 }
 
-// permitted asks for all that is to be done.
+// permitted checks the permissions for everything that is to be done.
 func (u *undeployer) permitted(ctx context.Context) error {
 	needs, err := u.cluster.needs(slices.Concat(u.members, u.data.going()), "get", "delete")
 	if err != nil {
@@ -221,7 +220,7 @@ func (u *undeployer) foretell() {
 	u.data.tell(u)
 }
 
-// keeps tells why an object of the deployment is not removed; empty: it is.
+// keeps returns the reason why an object of the deployment is kept, or "" if it is removed.
 func (u *undeployer) keeps(object *unstructured.Unstructured, users map[string]*record) string {
 	if !kube.IsCRD(object) {
 		return ""
@@ -244,7 +243,7 @@ func (u *undeployer) keep(object *unstructured.Unstructured, reason string) {
 	u.options.say("kept %s", line)
 }
 
-// removeAll removes in order: what the operator must still see to, the operator, and what it needed.
+// removeAll removes in order: objects that the operator must finalize, the operator, and the objects that it needed.
 func (u *undeployer) removeAll(ctx context.Context) error {
 	u.announce()
 	if err := u.removeData(ctx); err != nil {
@@ -265,7 +264,8 @@ func (u *undeployer) removeAll(ctx context.Context) error {
 	return u.removeNamespaces(ctx, u.which(isNamespace))
 }
 
-// removeOperator ends the operator before it takes its rights, and removes in between what it would make again.
+// removeOperator stops the operator before it removes the operator's permissions. In between, it removes the objects that a
+// running operator would create again.
 func (u *undeployer) removeOperator(ctx context.Context) error {
 	if err := u.remove(ctx, u.which(isDeployment)); err != nil {
 		return err
@@ -278,12 +278,12 @@ func (u *undeployer) removeOperator(ctx context.Context) error {
 	}))
 }
 
-// which are the members that are of a sort.
+// which returns the members for which is returns true.
 func (u *undeployer) which(is func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(u.members), func(object *unstructured.Unstructured) bool { return !is(object) })
 }
 
-// announce lists what is to be removed before anything is.
+// announce lists the objects to be removed before any is removed.
 func (u *undeployer) announce() {
 	u.options.say("removing the deployment of %s in namespace %s of %s: %s, and %s of its own", u.record.operator, u.record.namespace, u.cluster.Title, count(len(u.data.going()), "custom resource"), count(len(u.members), "object"))
 	for _, object := range slices.Concat(u.data.going(), u.members) {

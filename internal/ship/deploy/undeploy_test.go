@@ -25,8 +25,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// A cluster is after Undeploy as it was before Run: with two operators, of which one has custom resources
-// with finalizers and the other with children, each with no more rights than it was deployed with.
+// After Undeploy, a cluster is the same as before Run. The test uses two operators, one having custom resources with
+// finalizers and the other custom resources with child objects. Each has only the permissions of its deployment.
 func TestClusterIsAsBefore(t *testing.T) {
 	t.Parallel()
 	env := localtest.New(t, local.Options{})
@@ -70,7 +70,8 @@ func TestClusterIsAsBefore(t *testing.T) {
 	asBefore(t, env, before)
 }
 
-// furnished is everything in a new cluster, once it and each of its namespaces have what Kubernetes puts there by itself.
+// furnished returns all objects in a new cluster, after the cluster and each of its namespaces have the objects that
+// Kubernetes creates automatically.
 func furnished(t *testing.T, env *localtest.Env) (all map[string]any) {
 	t.Helper()
 	localtest.Eventually(t, "what each namespace has", func(ctx context.Context) (err error) {
@@ -95,7 +96,8 @@ func furnished(t *testing.T, env *localtest.Env) (all map[string]any) {
 	return all
 }
 
-// asBefore compares what is in a cluster with what was. Some of it is removed by controllers, a moment after what it was for.
+// asBefore compares the objects in a cluster with earlier ones. Controllers delete some objects with a delay after the
+// objects that needed them.
 func asBefore(t *testing.T, env *localtest.Env, before map[string]any) {
 	t.Helper()
 	localtest.Eventually(t, "all to be as before", func(ctx context.Context) error {
@@ -130,8 +132,8 @@ func memcached(name string, size int64) *unstructured.Unstructured {
 	return made
 }
 
-// everything is the content of all objects of a cluster, of all kinds. Left out are Events, which go by
-// themselves, and of what Kubernetes renews all the time the content.
+// everything returns the content of all objects of a cluster, of all kinds. It leaves out Events, which are deleted
+// automatically, and the content of objects that Kubernetes updates continually.
 func everything(ctx context.Context, env *localtest.Env) (map[string]any, error) {
 	lists, err := discovery.NewDiscoveryClientForConfigOrDie(env.Config).ServerPreferredResources()
 	if err != nil {
@@ -177,7 +179,7 @@ func create(t *testing.T, objects dynamic.ResourceInterface, object *unstructure
 	}
 }
 
-// gone is an error while an object is there.
+// gone returns an error while an object exists.
 func gone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -185,7 +187,7 @@ func gone(err error) error {
 	return fmt.Errorf("it is there: %w", err)
 }
 
-// Objects that wait for an operator that does not run are not begun with, and are let go only on demand.
+// Objects that wait for an operator that does not run are not deleted, and their finalizers are removed only on request.
 func TestFinalizersWithoutAnOperator(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -208,15 +210,15 @@ func TestFinalizersWithoutAnOperator(t *testing.T) {
 	}
 }
 
-// An operator that runs and does not clear a finalizer: it is said what waits for what, and nothing that the
-// operator needs is removed.
+// If an operator runs and does not clear a finalizer, the error describes what waits for what, and nothing that the operator
+// needs is removed.
 func TestStuck(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.mustDeploy(t, nil)
 	create(t, f.gadgets(), f.gadget("held", "somebody.example.com/else"))
 	var missing error
-	for patience := 2 * time.Second; patience < timeout; patience *= 4 { // the first is enough where there is little else to do
+	for patience := 2 * time.Second; patience < timeout; patience *= 4 { // the first is enough if the machine is not busy
 		_, _, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.Timeout = patience })
 		missing = refuses(err, fmt.Sprintf("not done after %s: 1 object left", patience), "/held waits for its finalizer somebody.example.com/else", "operon logs")
 		if missing == nil {
@@ -231,7 +233,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// With KeepData definitions and custom resources stay, and the next deployment takes them up.
+// With KeepData, definitions and custom resources are kept, and the next deployment adopts them.
 func TestKeepData(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -255,7 +257,7 @@ func TestKeepData(t *testing.T) {
 	}
 }
 
-// A user who is asked may delete the data, or keep it.
+// When asked, a user can delete or keep the data.
 func TestDeletionOfDataIsConfirmed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -287,7 +289,8 @@ func TestDeletionOfDataIsConfirmed(t *testing.T) {
 	}
 }
 
-// A first deployment that fails takes back what it made, and not what was there: the data of an earlier one that was kept.
+// A first deployment that fails deletes the objects that it created, but not existing ones: kept data of an earlier
+// deployment.
 func TestTakeBackKeepsData(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -307,8 +310,7 @@ func TestTakeBackKeepsData(t *testing.T) {
 	}
 }
 
-// Another deployment that works with the same definitions keeps them, and their objects; the last one
-// removes them.
+// Definitions that another deployment uses are kept with their objects. The last deployment removes them.
 func TestSharedDefinitions(t *testing.T) {
 	t.Parallel()
 	first := newFixture(t)
@@ -335,13 +337,13 @@ func TestSharedDefinitions(t *testing.T) {
 	}
 }
 
-// What somebody put into the operator's namespace is kept, with the namespace.
+// Objects that another client created in the operator's namespace are kept, and so is the namespace.
 func TestForeignObjectsInTheNamespace(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.mustDeploy(t, nil)
 	mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}
-	owner, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), "view", metav1.GetOptions{}) // any that stays, and has no namespace
+	owner, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), "view", metav1.GetOptions{}) // any cluster-scoped object that remains
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +373,7 @@ func TestForeignObjectsInTheNamespace(t *testing.T) {
 	}
 }
 
-// A namespace and definitions that were there before are used, and stay.
+// A namespace and definitions that existed before are used and kept.
 func TestWhatWasThereBefore(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -395,7 +397,7 @@ func TestWhatWasThereBefore(t *testing.T) {
 	}
 }
 
-// Where the record of a deployment is gone, or was not written yet, its objects are found by their label.
+// If the record of a deployment was deleted, or not written yet, its objects are found by their label.
 func TestUndeployWithoutRecord(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

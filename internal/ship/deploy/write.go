@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// carryOut writes, prunes and waits.
+// carryOut writes and prunes objects, and waits until the operator is ready.
 func (d *deployer) carryOut(ctx context.Context) error {
 	if err := d.write(ctx); err != nil {
 		return d.takeBack(ctx, err)
@@ -40,7 +40,7 @@ func (d *deployer) carryOut(ctx context.Context) error {
 	return nil
 }
 
-// write applies all objects: the namespace and the record first, by which the others are found again.
+// write applies all objects: first the namespace and the record, with which the others can be found.
 func (d *deployer) write(ctx context.Context) error {
 	for _, one := range d.items {
 		if !isNamespace(one.want) {
@@ -73,11 +73,12 @@ func (d *deployer) write(ctx context.Context) error {
 	return nil
 }
 
-// errBegun ends a first deployment that another client has begun with, too. What is there is theirs.
+// errBegun is the error of a first deployment that another client has started, too. The existing objects belong to that
+// client.
 var errBegun = errors.New("another client has started to deploy it")
 
-// begin writes the record, of two first deployments at the same time that of one. Who finds one of a first deployment
-// that is not done, continues with it, and is the one who has begun it from then on.
+// begin writes the record. Of two first deployments at the same time, only one can create it. A deployment that finds the
+// record of a first deployment that is not completed continues it, and replaces the word in the record by its own.
 func (d *deployer) begin(ctx context.Context) error {
 	if d.before == nil || d.before.begun != "" {
 		d.record.begun = rand.Text()
@@ -123,8 +124,8 @@ func (d *deployer) applyOne(ctx context.Context, one *item) error {
 	return nil
 }
 
-// takeBack removes what a first deployment made that failed halfway. A later one is left as far as it
-// came: what ran before continues, and a repetition ends it.
+// takeBack deletes the objects that a failed first deployment created. A later deployment is left incomplete: the previous
+// version continues to run, and the next attempt completes the deployment.
 func (d *deployer) takeBack(ctx context.Context, failed error) error {
 	if errors.Is(failed, errBegun) {
 		return failed
@@ -145,9 +146,9 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 	return fmt.Errorf("%w\nwhat was made so far is removed again", failed)
 }
 
-// undo removes all that the deployment made, its namespace last. What was there before stays: definitions that were
-// kept with their objects, or all of a deployment whose record is lost. So does all of it where another client has gone
-// on with it, which cannot be told apart.
+// undo deletes all objects that the deployment created, its namespace last. Objects that existed before are kept: definitions
+// with their objects from an earlier deployment, or all objects of a deployment without a record. If another client has
+// continued the deployment, all objects are kept, because they cannot be distinguished.
 func (d *deployer) undo(ctx context.Context) error {
 	stored, err := d.cluster.Get(ctx, d.record.object())
 	if err != nil {
@@ -177,7 +178,7 @@ func (d *deployer) wasThere(object *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(d.items, func(one *item) bool { return one.live != nil && one.live.GetUID() == object.GetUID() })
 }
 
-// unready says what is left, and what to do with it.
+// unready describes what remains, and what to do about it.
 func (d *deployer) unready(why error) error {
 	left := "it is left as it is, for a look at it"
 	if d.before != nil {
@@ -186,7 +187,7 @@ func (d *deployer) unready(why error) error {
 	return fmt.Errorf("%w\n%s; `operon deploy` again after a change, or remove all of it with `operon undeploy%s`", why, left, d.flags())
 }
 
-// flags tell which deployment is meant, where that is not the usual one.
+// flags returns the flags that select this deployment, if it is not the default one.
 func (d *deployer) flags() string {
 	if d.options.Namespace == "" {
 		return ""
@@ -194,7 +195,7 @@ func (d *deployer) flags() string {
 	return " --namespace " + d.options.Namespace
 }
 
-// surplus is what belongs to the deployment and is not of it any more.
+// surplus returns the objects that have the deployment's label and are no longer part of the deployment.
 func (d *deployer) surplus(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	if d.before == nil {
 		return nil, nil
@@ -216,7 +217,7 @@ func (d *deployer) surplus(ctx context.Context) ([]*unstructured.Unstructured, e
 	return surplus, nil
 }
 
-// prune removes what is surplus. A definition is kept, as its objects would go with it.
+// prune deletes surplus objects. It keeps definitions, because their objects would be deleted with them.
 func (d *deployer) prune(ctx context.Context) error {
 	surplus, err := d.surplus(ctx)
 	if err != nil {
@@ -238,7 +239,7 @@ func (d *deployer) prune(ctx context.Context) error {
 	return nil
 }
 
-// keep makes the record speak of an object that stays.
+// keep adds an object that is kept to the record.
 func (r *record) keep(object *unstructured.Unstructured) {
 	r.kinds[object.GroupVersionKind().GroupKind()] = true
 	r.definitions = append(r.definitions, object.GetName())

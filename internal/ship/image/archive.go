@@ -12,9 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// WriteArchive writes the image to a file that every container tool loads: an OCI layout with all
-// platforms and what is attached, and the list by which older tools find one image in it. The
-// same image gives the same file.
+// WriteArchive writes the image to a file that every container tool can load: an OCI layout with all platforms and
+// attachments, and the list in which older tools find one image. The same image results in the same file.
 func (s *Store) WriteArchive(ctx context.Context, file string, name Name, image Image) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("write the image: %s is not a file; name a file such as image.tar", file)

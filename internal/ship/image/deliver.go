@@ -7,29 +7,29 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// Delivery says where an image goes. Without any place it goes to the nodes of a local cluster.
+// Delivery defines where to deliver an image. If no place is set, it is loaded into the nodes of a local cluster.
 type Delivery struct {
-	// Archive is a file, Layout a directory.
+	// Archive is a file, and Layout a directory.
 	Archive, Layout string
 	// Push is a name in a registry.
 	Push string
 	// Cluster is the local cluster, by default local.DefaultName.
 	Cluster string
-	// Progress is told what is being done, and what of operon-cluster is built.
+	// Tell receives descriptions of the progress, including the build of operon-cluster.
 	Tell func(string)
 }
 
-// Delivered is where it went, with an error also where it was going.
+// Delivered describes where the image was delivered. After an error, it includes the place for which the delivery failed.
 type Delivered struct {
 	Archive string `json:"archive,omitempty"`
 	Layout  string `json:"layout,omitempty"`
 	Pushed  string `json:"pushed,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
-	// Written is how many blobs the layout did not have yet.
+	// Written is the number of blobs that the layout did not have yet.
 	Written int `json:"written,omitempty"`
 }
 
-// Check tells what is wrong with it, before anything is made.
+// Check returns an error if the delivery is invalid, before anything is created.
 func (d Delivery) Check() error {
 	if d.Push == "" {
 		return nil
@@ -38,7 +38,7 @@ func (d Delivery) Check() error {
 	return err
 }
 
-// Files are those that will be written.
+// Files returns the files that will be written.
 func (d Delivery) Files() []string {
 	var files []string
 	for _, file := range []string{d.Archive, d.Layout} {
@@ -49,7 +49,7 @@ func (d Delivery) Files() []string {
 	return files
 }
 
-// Deliver puts an image wherever it is to go, under name where that is no registry.
+// Deliver delivers an image to all places. The name is used except in a registry.
 func (s *Store) Deliver(ctx context.Context, name Name, image Image, to Delivery) (Delivered, error) {
 	var done Delivered
 	for _, put := range []func(context.Context, Name, Image, Delivery, *Delivered) error{s.toArchive, s.toLayout, s.toRegistry, s.toCluster} {
@@ -92,7 +92,7 @@ func (s *Store) toRegistry(ctx context.Context, _ Name, image Image, to Delivery
 	return s.Push(ctx, target, image)
 }
 
-// toCluster is for an image that goes nowhere else.
+// toCluster loads an image that is not delivered anywhere else into the cluster.
 func (s *Store) toCluster(ctx context.Context, name Name, image Image, to Delivery, done *Delivered) error {
 	if to.elsewhere() {
 		return nil
@@ -102,7 +102,7 @@ func (s *Store) toCluster(ctx context.Context, name Name, image Image, to Delive
 	return s.load(ctx, to, name, image)
 }
 
-// elsewhere tells that the image goes into no cluster.
+// elsewhere reports whether the image is not loaded into a cluster.
 func (d Delivery) elsewhere() bool { return len(d.Files()) > 0 || d.Push != "" }
 
 func (d Delivery) tell(doing string) {

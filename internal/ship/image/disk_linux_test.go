@@ -14,11 +14,11 @@ import (
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// A disk that is full while an image is written to it: there is one error, and nothing of the image.
+// If a disk becomes full while an image is written, there is one error, and nothing of the image remains.
 func TestDisksThatAreFull(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
-	program := make([]byte, 64<<10) // which nothing makes smaller
+	program := make([]byte, 64<<10) // cannot be compressed
 	if _, err := rand.Read(program); err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +42,8 @@ func TestDisksThatAreFull(t *testing.T) {
 	}
 }
 
-// onSmallDisk calls write with a directory that has room for so many bytes, and returns what is left in it. The disk is
-// there for one thread only, and gone with it.
+// onSmallDisk calls write with a directory on a disk of the given size, and returns the entries that remain. The disk exists
+// only for one thread, and is removed with it.
 func onSmallDisk(t *testing.T, size int, write func(dir string) error) (error, []os.DirEntry) {
 	t.Helper()
 	dir, done := t.TempDir(), make(chan struct{})
@@ -51,7 +51,7 @@ func onSmallDisk(t *testing.T, size int, write func(dir string) error) (error, [
 	var left []os.DirEntry
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends, and its namespace of mounts
+		runtime.LockOSThread() // never unlocked: the thread ends, and its mount namespace with it
 		if denied = mount(dir, size); denied == nil {
 			result = write(dir)
 			left, denied = os.ReadDir(dir)

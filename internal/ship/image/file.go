@@ -14,32 +14,32 @@ import (
 
 // File is a file, a directory or a link in a layer.
 type File struct {
-	// Path is where it is in the image, with slashes, from its root.
+	// Path is its path from the root of the image, with slashes.
 	Path string
-	// Mode are the permissions, with setuid, setgid and sticky bits as in Unix.
+	// Mode holds the permissions, with setuid, setgid and sticky bits as in Unix.
 	Mode int64
-	// UID and GID own it, by default root.
+	// UID and GID are the owner and group, by default root.
 	UID, GID int
-	// Link makes it a symbolic link to this.
+	// Link makes it a symbolic link to this path.
 	Link string
-	// Same makes it another name of the file at this path.
+	// Same makes it a hard link to the file at this path.
 	Same string
 	// Folder makes it a directory.
 	Folder bool
-	// Size is how many bytes Open gives.
+	// Size is the number of bytes that Open returns.
 	Size int64
-	// Open opens what is in a file. It is read once.
+	// Open opens the content of a file. It is read once.
 	Open func() (io.ReadCloser, error)
 }
 
-// Content is a file that holds these bytes.
+// Content returns a file with the given content.
 func Content(path string, mode int64, content []byte) File {
 	return File{Path: path, Mode: mode, Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}}
 }
 
-// FromDisk is a file with what the file named from holds.
+// FromDisk returns a file with the content of the file named from.
 func FromDisk(path string, mode int64, from string) (File, error) {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -48,9 +48,9 @@ func FromDisk(path string, mode int64, from string) (File, error) {
 	return File{Path: path, Mode: mode, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(from) }}, nil
 }
 
-// ordered returns files sorted by their paths, with the directories above each, as each has to be there
-// before what is in it. Names of other files come last, as what they name has to be there. A path that is there
-// twice, or has .. in it, is an error.
+// ordered returns files sorted by their paths, with all directories above them, because a directory must come before the
+// files in it. Hard links are last, because their targets must come before them. It fails for duplicate paths and for paths
+// that contain "..".
 func ordered(files []File) ([]File, error) {
 	byPath := map[string]File{}
 	for _, file := range files {
@@ -59,7 +59,7 @@ func ordered(files []File) ([]File, error) {
 		}
 		file.Path = strings.TrimPrefix(path.Clean("/"+file.Path), "/")
 		if file.Path == "" {
-			continue // the root itself is always there
+			continue // the root itself always exists
 		}
 		if _, twice := byPath[file.Path]; twice {
 			return nil, fmt.Errorf("/%s is in the layer twice", file.Path)
@@ -82,7 +82,7 @@ func ordered(files []File) ([]File, error) {
 	return all, nil
 }
 
-// addFolders adds the directories that files are in.
+// addFolders adds the directories above the files.
 func addFolders(byPath map[string]File) error {
 	for _, name := range slices.Sorted(maps.Keys(byPath)) {
 		for above := path.Dir(name); above != "."; above = path.Dir(above) {
@@ -99,7 +99,7 @@ func addFolders(byPath map[string]File) error {
 	return nil
 }
 
-// header is the entry of a file in a layer: no time, no names of users, nothing else of this machine.
+// header returns the entry of a file in a layer: without time, user names, and anything else from this machine.
 func (f File) header() *tar.Header {
 	header := &tar.Header{Name: f.Path, Mode: f.Mode, Uid: f.UID, Gid: f.GID, Typeflag: tar.TypeReg, Size: f.Size, ModTime: Epoch, Format: tar.FormatPAX}
 	switch {
@@ -113,7 +113,7 @@ func (f File) header() *tar.Header {
 	return header
 }
 
-// write writes the file into an archive.
+// write writes the file to an archive.
 func (f File) write(archive *tar.Writer) error {
 	header := f.header()
 	if err := archive.WriteHeader(header); err != nil {

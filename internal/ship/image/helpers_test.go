@@ -30,7 +30,7 @@ func named(t *testing.T, text string) Name {
 	return name
 }
 
-// sample makes an image for each platform, an index of several, with a document attached to each.
+// sample builds an image for each platform, an index if there are several, and attaches a document to each.
 func sample(t *testing.T, store *Store, content string, platforms ...string) Image {
 	t.Helper()
 	layer, err := store.Layer(t.Context(), "test", []File{Content("bin/program", 0o755, []byte(content))})
@@ -63,7 +63,7 @@ func sample(t *testing.T, store *Store, content string, platforms ...string) Ima
 	return made
 }
 
-// unpacked unpacks an archive, as a layout.
+// unpacked unpacks an archive and returns it as a layout.
 func unpacked(t *testing.T, archive string) layout.Path {
 	t.Helper()
 	file, err := os.Open(archive)

@@ -16,20 +16,20 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// The annotations by which tools find the name of an image in a layout.
+// The annotations in which tools find the name of an image in a layout.
 const (
 	refName        = "org.opencontainers.image.ref.name"
 	containerdName = "io.containerd.image.name"
 )
 
-// Files of a layout, beside the blobs.
+// Files of a layout, besides the blobs.
 const (
 	indexFile  = "index.json"
 	marker     = "oci-layout"
 	markerText = `{"imageLayoutVersion":"1.0.0"}`
 )
 
-// entries are what the index of a layout lists for an image: the image under its name, and what is attached.
+// entries returns the entries for an image in the index of a layout: the image with its name, and its attachments.
 func entries(name Name, image Image) []v1.Descriptor {
 	root := image.Descriptor
 	root.Annotations = maps.Clone(root.Annotations)
@@ -40,8 +40,8 @@ func entries(name Name, image Image) []v1.Descriptor {
 	return append([]v1.Descriptor{root}, image.Attached...)
 }
 
-// indexOf reads the index of the layout in dir, an empty one where there is no layout yet. A directory that has
-// something else in it is refused.
+// indexOf reads the index of the layout in dir. It returns an empty index if there is no layout yet. It fails if the
+// directory contains something else.
 func indexOf(dir string) (*v1.IndexManifest, error) {
 	content, err := os.ReadFile(filepath.Join(dir, indexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func indexOf(dir string) (*v1.IndexManifest, error) {
 	return index, nil
 }
 
-// mustBeFree refuses a directory that is something else than a layout that was begun.
+// mustBeFree returns an error if a directory contains anything other than an incomplete layout.
 func mustBeFree(dir string) error {
 	found, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,7 @@ func mustBeFree(dir string) error {
 	return nil
 }
 
-// replace puts an image into an index, instead of the one with its name and of what was attached to that.
+// replace adds an image to an index, in place of the image with the same name and the attachments of that image.
 func replace(index *v1.IndexManifest, name Name, image Image, subjectOf func(v1.Descriptor) v1.Hash) {
 	fresh := entries(name, image)
 	gone := map[v1.Hash]bool{}
@@ -87,14 +87,14 @@ func replace(index *v1.IndexManifest, name Name, image Image, subjectOf func(v1.
 	}
 	index.Manifests = slices.DeleteFunc(index.Manifests, func(entry v1.Descriptor) bool {
 		if entry.Annotations[containerdName] != "" && entry.Annotations[containerdName] != name.Full {
-			return false // another name of the same image stays
+			return false // another name of the same image is kept
 		}
 		return gone[entry.Digest] || entry.ArtifactType != "" && gone[subjectOf(entry)]
 	})
 	index.Manifests = append(index.Manifests, fresh...)
 }
 
-// subjects are the images that had the name.
+// subjects returns the images that had the name.
 func subjects(manifests []v1.Descriptor, name Name) []v1.Hash {
 	var found []v1.Hash
 	for _, entry := range manifests {
@@ -105,14 +105,14 @@ func subjects(manifests []v1.Descriptor, name Name) []v1.Hash {
 	return found
 }
 
-// dockerEntry is what an archive tells those that know no layouts.
+// dockerEntry is the entry in an archive for tools that do not support layouts.
 type dockerEntry struct {
 	Config   string
 	RepoTags []string
 	Layers   []string
 }
 
-// dockerManifest lists the image, or that of an index which this machine would run, or else the first.
+// dockerManifest lists the image. For an index, it lists the image that this machine would run, or else the first.
 func (s *Store) dockerManifest(name Name, image Image) ([]byte, error) {
 	single := image.Descriptor
 	if single.MediaType.IsIndex() {

@@ -16,12 +16,11 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Epoch is the time of all files: one that is always the same, so that a layer changes with its
-// contents only.
+// Epoch is the time of all files. It is constant, so that a layer changes only with its contents.
 var Epoch = time.Unix(0, 0).UTC()
 
-// SourceDate is the time that the variable SOURCE_DATE_EPOCH names, by which tools for reproducible builds agree on one, and
-// Epoch without it.
+// SourceDate returns the time in the variable SOURCE_DATE_EPOCH, which is a convention of tools for reproducible builds, or
+// Epoch if it is not set.
 func SourceDate() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -36,15 +35,15 @@ func SourceDate() (time.Time, error) {
 
 // Layer is a layer in a store.
 type Layer struct {
-	// Descriptor names the blob.
+	// Descriptor describes the blob.
 	Descriptor v1.Descriptor
-	// DiffID is of the layer before it is compressed.
+	// DiffID is the digest of the uncompressed layer.
 	DiffID v1.Hash
-	// By is what made it, for the history of the image.
+	// By names the tool that created it, for the history of the image.
 	By string
 }
 
-// Layer makes a layer of files.
+// Layer builds a layer from files.
 func (s *Store) Layer(ctx context.Context, by string, files []File) (Layer, error) {
 	sorted, err := ordered(files)
 	if err != nil {

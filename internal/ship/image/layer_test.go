@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// listed are the entries of a layer, as mode, owner and path.
+// listed returns the entries of a layer, as mode, owner and path.
 func listed(t *testing.T, store *Store, layer Layer) string {
 	t.Helper()
 	file, err := os.Open(store.path(layer.Descriptor.Digest))
@@ -72,7 +72,7 @@ func TestLayersAreOfFilesAndNothingElse(t *testing.T) {
 1 0 0:0 c b
 `
 		if os.Getuid() != 0 {
-			want = strings.Replace(want, "4755", "755", 1) // the program is not root's
+			want = strings.Replace(want, "4755", "755", 1) // the program does not belong to root
 		}
 		if got := listed(t, store, layer); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -117,7 +117,7 @@ func TestFoldersThatAreNoImage(t *testing.T) {
 	}
 }
 
-// A link to a folder is as good as the folder; links in it stay links.
+// A link to a directory is used like the directory. Links inside it remain links.
 func TestAFolderBehindALink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -178,7 +178,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A program that runs as its owner is not made one that runs as root, and what was looked at is what is packed.
+// A program that runs as its owner does not become one that runs as root, and exactly the files that were checked are packed.
 func TestTreesOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,9 +19,9 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// writeLayout puts the image into the OCI layout in dir, which it creates if necessary. It writes only blobs that are
-// missing, and keeps images with other names. It returns how many blobs it wrote. If it fails, it removes what it
-// added. It waits while another process writes to the layout, and calls waiting once then.
+// writeLayout writes the image to the OCI layout in dir, which it creates if necessary. It writes only missing blobs, keeps
+// images with other names, and returns the number of written blobs. If it fails, it removes what it added. If another process
+// is writing to the layout, it calls waiting once and waits.
 func (s *Store) writeLayout(ctx context.Context, dir string, name Name, image Image, waiting func()) (int, error) {
 	written, err := s.lockLayout(ctx, dir, name, image, waiting)
 	if err != nil {
@@ -30,8 +30,8 @@ func (s *Store) writeLayout(ctx context.Context, dir string, name Name, image Im
 	return written, nil
 }
 
-// lockLayout lets nobody else change the layout between the look at its index and the new one. What is taken back is so while
-// the lock is held: others may count on a blob that they find.
+// lockLayout locks the layout from reading its index to writing the new one. After an error, additions are removed while the
+// lock is held, because other processes may rely on a blob that they find.
 func (s *Store) lockLayout(ctx context.Context, dir string, name Name, image Image, waiting func()) (int, error) {
 	blobs, err := s.all(image)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) layout(ctx context.Context, dir string, name Name, image Image, 
 	return list(dir, index, name, image, made)
 }
 
-// sweepParts removes halves of blobs, of runs that were killed: the lock of the layout tells that nobody writes them.
+// sweepParts removes incomplete blobs of killed runs. Because the layout is locked, no process writes them.
 func sweepParts(blobs string) error {
 	parts, err := glob.In(blobs, ".*.part")
 	if err != nil {
@@ -77,13 +77,14 @@ func sweepParts(blobs string) error {
 	return nil
 }
 
-// addition is what a run adds to a layout, each path after the one that it is in.
+// addition records what a run adds to a layout, each path after the directory that contains it.
 type addition struct {
 	paths []string
 	blobs int
 }
 
-// lock takes the lock of the layout's directory, which is made if need be. It is the directory's own, as a file for it would be in the user's layout.
+// lock locks the layout's directory, and creates it if necessary. It locks the directory itself, because a lock file would be
+// part of the user's layout.
 func (a *addition) lock(ctx context.Context, dir string, waiting func()) (*local.Lock, error) {
 	waiting = sync.OnceFunc(waiting)
 	for {
@@ -93,11 +94,12 @@ func (a *addition) lock(ctx context.Context, dir string, waiting func()) (*local
 		lock, err := local.WaitLockFolder(ctx, dir, waiting)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return lock, err
-		} // who held the lock had made the directory, and took it back
+		} // the process that held the lock had created the directory, and removed it
 	}
 }
 
-// takeBack removes what nothing lists yet. A directory in which another client has put something in the meantime stays.
+// takeBack removes additions that the index does not list yet. It keeps a directory to which another client added files in
+// the meantime.
 func (a *addition) takeBack() error {
 	for _, path := range slices.Backward(a.paths) {
 		err := os.Remove(path)
@@ -108,7 +110,7 @@ func (a *addition) takeBack() error {
 	return nil
 }
 
-// folder makes one, unless it is there.
+// folder creates a directory unless it exists.
 func (a *addition) folder(path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -120,7 +122,7 @@ func (a *addition) folder(path string) error {
 	return nil
 }
 
-// fill puts blobs into a layout that does not have them.
+// fill copies missing blobs to a layout.
 func (s *Store) fill(ctx context.Context, dir string, blobs []v1.Descriptor, made *addition) error {
 	for _, folder := range []string{filepath.Join(dir, "blobs"), filepath.Join(dir, "blobs", "sha256")} {
 		if err := made.folder(folder); err != nil {
@@ -144,7 +146,7 @@ func (s *Store) fill(ctx context.Context, dir string, blobs []v1.Descriptor, mad
 	return nil
 }
 
-// list has the layout list the image, at last.
+// list adds the image to the layout's index. This is the last step.
 func list(dir string, index *v1.IndexManifest, name Name, image Image, made *addition) error {
 	into := &Store{dir}
 	replace(index, name, image, into.subjectOf)
@@ -185,7 +187,7 @@ func bytesTo(content []byte) func(io.Writer) error {
 	}
 }
 
-// subjectOf is what a manifest is attached to, nothing where it cannot be read.
+// subjectOf returns the digest of the image to which a manifest is attached, or an empty one if it cannot be read.
 func (s *Store) subjectOf(manifest v1.Descriptor) v1.Hash {
 	var attached v1.Manifest
 	content, err := s.read(manifest)

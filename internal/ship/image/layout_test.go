@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// lockedLayout is a layout that the test writes to, until it unlocks it.
+// lockedLayout returns a layout that the test has locked, and the lock.
 func lockedLayout(t *testing.T) (string, *local.Lock) {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func lockedLayout(t *testing.T) (string, *local.Lock) {
 	return dir, lock
 }
 
-// Who comes second reads the index when the first has written it: both images are listed.
+// The second process reads the index after the first has written it, so that both images are listed.
 func TestTwoWriteOneLayout(t *testing.T) {
 	t.Parallel()
 	dir, first := lockedLayout(t)
@@ -54,7 +54,7 @@ func TestTwoWriteOneLayout(t *testing.T) {
 	}
 }
 
-// Who comes second makes the directory again that the first took back.
+// The second process creates the directory again if the first has removed it.
 func TestALayoutThatIsTakenBack(t *testing.T) {
 	t.Parallel()
 	dir, first := lockedLayout(t)
@@ -69,7 +69,7 @@ func TestALayoutThatIsTakenBack(t *testing.T) {
 	}
 }
 
-// Who does not want to wait any longer has nothing to do with the layout.
+// A process that stops waiting does not access the layout.
 func TestWaitingForALayoutEnds(t *testing.T) {
 	t.Parallel()
 	dir, first := lockedLayout(t)
@@ -85,7 +85,7 @@ func TestWaitingForALayoutEnds(t *testing.T) {
 	}
 }
 
-// Half a blob, of a run that was killed, is gone with the next image that is put into the layout.
+// An incomplete blob of a killed run is removed when the next image is added to the layout.
 func TestHalvesInALayoutAreRemoved(t *testing.T) {
 	t.Parallel()
 	dir, store := t.TempDir(), newStore(t)

@@ -7,26 +7,25 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Image is an image in a store, or an index of the same image for several platforms, with
-// what is attached to it.
+// Image is an image in a store, or an index of the same image for several platforms, with its attachments.
 type Image struct {
 	Descriptor v1.Descriptor
-	// Attached are manifests whose subject is the image, or one of those in the index.
+	// Attached are the manifests whose subject is the image, or one of the images in the index.
 	Attached []v1.Descriptor
 }
 
-// Config is what an image says of itself, beside its layers.
+// Config describes an image, besides its layers.
 type Config struct {
 	Platform v1.Platform
-	// Run is how its containers are run.
+	// Run defines how its containers run.
 	Run v1.Config
-	// Created is when its sources are from.
+	// Created is the time of its sources.
 	Created time.Time
-	// Annotations are those of the manifest.
+	// Annotations are the annotations of the manifest.
 	Annotations map[string]string
 }
 
-// Image makes an image of layers, the lowest first. The descriptor tells the platform.
+// Image builds an image from layers, the lowest first. The descriptor contains the platform.
 func (s *Store) Image(c Config, layers ...Layer) (v1.Descriptor, error) {
 	created := v1.Time{Time: c.Created.UTC()}
 	file := v1.ConfigFile{
@@ -52,18 +51,18 @@ func (s *Store) Image(c Config, layers ...Layer) (v1.Descriptor, error) {
 	return made, err
 }
 
-// Index makes an index of images for several platforms.
+// Index builds an index of images for several platforms.
 func (s *Store) Index(annotations map[string]string, images ...v1.Descriptor) (v1.Descriptor, error) {
 	return s.putJSON(types.OCIImageIndex, v1.IndexManifest{
 		SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: images, Annotations: annotations,
 	})
 }
 
-// emptyConfig is the media type of the configuration of what is no image.
+// emptyConfig is the media type of the configuration of an artifact that is not an image.
 const emptyConfig types.MediaType = "application/vnd.oci.empty.v1+json"
 
-// Attach makes a document of a media type that is about subject: an artifact whose manifest names it, by which registries list
-// it as one of its referrers.
+// Attach attaches a document to subject: an artifact whose manifest names the subject, so that registries list the artifact
+// as one of its referrers.
 func (s *Store) Attach(subject v1.Descriptor, media types.MediaType, content []byte, annotations map[string]string) (v1.Descriptor, error) {
 	document, err := s.put(media, content)
 	if err != nil {

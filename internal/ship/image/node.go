@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// Ready tells what is missing where the image is to go, before it is made.
+// Ready returns an error if the image cannot be delivered to a cluster, before the image is built.
 func (d Delivery) Ready(ctx context.Context) error {
 	if d.elsewhere() {
 		return nil
@@ -28,10 +28,10 @@ func (d Delivery) Ready(ctx context.Context) error {
 	return nil
 }
 
-// loadFile is what an image is written to for operon-cluster to load.
+// loadFile is the archive that operon-cluster loads.
 const loadFile = "load.tar"
 
-// load has operon-cluster put the image into a cluster's nodes, unless they have it.
+// load makes operon-cluster load the image into a cluster's nodes, unless they have it.
 func (s *Store) load(ctx context.Context, to Delivery, name Name, image Image) error {
 	binary, err := local.Binary(ctx, os.Stderr)
 	if err != nil {
@@ -56,10 +56,10 @@ func (s *Store) load(ctx context.Context, to Delivery, name Name, image Image) e
 	return err
 }
 
-// node is that of a local cluster.
+// node gives access to the images in the nodes of a local cluster.
 type node struct{ binary, cluster string }
 
-// has reports whether the image is there under its name: a name is given once all of an image is in place.
+// has reports whether the node has the image with its name: an image gets its name after it is complete.
 func (n node) has(ctx context.Context, name Name, image Image) (bool, error) {
 	said, err := n.images(ctx, "ls")
 	if err != nil {
@@ -77,7 +77,7 @@ func (n node) has(ctx context.Context, name Name, image Image) (bool, error) {
 	return false, nil
 }
 
-// images runs a verb of `operon-cluster image` and returns what it prints, as JSON.
+// images runs a command of `operon-cluster image` and returns its JSON output.
 func (n node) images(ctx context.Context, verb string, files ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, n.binary, append([]string{"image", verb, "--cluster", n.cluster, "-o", "json"}, files...)...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What a node has under the name already is not written and loaded again; another image of that name is.
+// An image that a node already has with the same name is not written and loaded again. A different image with that name is.
 func TestNodesGetWhatTheyDoNotHave(t *testing.T) {
 	store, name := newStore(t), named(t, "web:1")
 	made, other := sample(t, store, "program", "linux/amd64"), sample(t, store, "another", "linux/amd64")
@@ -35,7 +35,7 @@ func TestNodesGetWhatTheyDoNotHave(t *testing.T) {
 	}
 }
 
-// What operon-cluster reports is passed on.
+// Errors of operon-cluster are passed on.
 func TestNodesThatTakeNoImage(t *testing.T) {
 	store, name := newStore(t), named(t, "web:1")
 	made := sample(t, store, "program", "linux/amd64")

@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// indexed are what an index lists: names of images, and types of what is attached.
+// indexed returns the entries of an index: names of images, and types of attachments.
 func indexed(t *testing.T, path layout.Path) []string {
 	t.Helper()
 	index, err := path.ImageIndex()
@@ -45,7 +45,7 @@ func TestArchivesAreReadByAll(t *testing.T) {
 		store := newStore(t)
 		made, file := sample(t, store, "program", platforms...), filepath.Join(t.TempDir(), "image.tar")
 		name := named(t, "registry.example.com/web:1.0")
-		for range 2 { // over what is there
+		for range 2 { // the second time over the existing one
 			if err := store.WriteArchive(t.Context(), file, name, made); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestArchivesAreWholeOrNotThere(t *testing.T) {
 	}
 }
 
-// Of two that write one file, the second says so, and leaves what the first writes alone.
+// If two processes write the same file, the second returns an error, and does not change the file of the first.
 func TestAnArchiveIsWrittenByOne(t *testing.T) {
 	t.Parallel()
 	store, file := newStore(t), filepath.Join(t.TempDir(), "image.tar")
@@ -150,7 +150,7 @@ func TestLayoutsGetWhatTheyDoNotHave(t *testing.T) {
 	old, fresh := sample(t, store, "old", "linux/amd64"), sample(t, store, "fresh", "linux/amd64")
 	put(old, "registry.example.com/web:1", 6) // layer, configuration, manifest; document, its configuration and manifest
 	put(old, "registry.example.com/web:1", 0)
-	put(fresh, "registry.example.com/web:1", 4) // the document is the same, and an empty configuration
+	put(fresh, "registry.example.com/web:1", 4) // the document and the empty configuration are the same
 	put(old, "registry.example.com/other:1", 0)
 	want := []string{"registry.example.com/web:1", "application/spdx+json", "registry.example.com/other:1", "application/spdx+json"}
 	if got := indexed(t, layout.Path(dir)); !slices.Equal(got, want) {

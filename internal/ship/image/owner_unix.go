@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// noFollow makes opening a link an error, and opening a pipe return at once.
+// noFollow makes opening a link fail, and opening a pipe return immediately.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 func ownedByRoot(info fs.FileInfo) bool {

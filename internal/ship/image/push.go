@@ -14,9 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Push puts the image into a registry under a name: blobs that already exist are not sent, what is attached goes with it,
-// and the name leads to the image when all of it is there. Credentials are those that Docker and other
-// tools have been given.
+// Push pushes the image to a registry under a name. Existing blobs are not sent, attachments are included, and the name is
+// set after the image is complete. The credentials are those of Docker and similar tools.
 func (s *Store) Push(ctx context.Context, to Name, image Image) error {
 	return s.push(ctx, to, image, nil)
 }
@@ -36,7 +35,7 @@ func (s *Store) push(ctx context.Context, to Name, image Image, transport http.R
 	return nil
 }
 
-// send sends manifests by their digests, and names the image last.
+// send sends manifests by their digests, and sets the name of the image last.
 func (s *Store) send(tag name.Tag, image Image, options []remote.Option) error {
 	index, err := s.index(image)
 	if err != nil {
@@ -70,7 +69,7 @@ func sendManifest(to name.Repository, index v1.ImageIndex, manifest v1.Descripto
 	return remote.Write(at, one, options...)
 }
 
-// index makes the store a layout that lists the image, and reads it.
+// index makes the store a layout that lists the image, and returns its index.
 func (s *Store) index(image Image) (v1.ImageIndex, error) {
 	content, err := json.Marshal(v1.IndexManifest{
 		SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: append([]v1.Descriptor{image.Descriptor}, image.Attached...),

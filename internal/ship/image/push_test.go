@@ -25,7 +25,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// The registries of the tests are one server by several names, for which Docker's file has credentials or not.
+// The registries of the tests are one server with several host names. Docker's configuration has credentials for some of
+// them.
 const (
 	knownHost  = "known.example.com"
 	refused    = "refused.example.com"
@@ -49,10 +50,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// server is a registry over TLS that wants credentials, and a transport that takes every name for its own.
+// server is a registry with TLS that requires credentials, and a transport that connects all host names to it.
 type server struct {
 	transport *http.Transport
-	mu        sync.Mutex // blobs come side by side
+	mu        sync.Mutex // blobs are sent in parallel
 	uploads   []string
 }
 
@@ -108,7 +109,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// check reads what was pushed, and returns the images.
+// check reads the pushed image, and returns the digests of the images.
 func check(t *testing.T, server *server, to Name, made Image) []v1.Hash {
 	t.Helper()
 	tag, err := name.NewTag(to.Full)
@@ -150,7 +151,7 @@ func check(t *testing.T, server *server, to Name, made Image) []v1.Hash {
 	return images
 }
 
-// documents are the types of what the registry lists as attached to images.
+// documents returns the types of the attachments that the registry lists for images.
 func documents(t *testing.T, server *server, to Name, images []v1.Hash) []string {
 	t.Helper()
 	repository, err := name.NewRepository(strings.TrimSuffix(to.Full, ":"+to.Tag))
@@ -217,7 +218,7 @@ func TestPushesThatAreRefused(t *testing.T) {
 	}
 }
 
-// basic are the right credentials.
+// basic provides the valid credentials.
 type basic struct{}
 
 func (basic) Authorization() (*authn.AuthConfig, error) {

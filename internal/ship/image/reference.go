@@ -6,17 +6,17 @@ import (
 	"github.com/distribution/reference"
 )
 
-// Name is the name of an image, in its forms.
+// Name is the name of an image, in several forms.
 type Name struct {
-	// Full has registry, repository and tag: what a node knows the image by.
+	// Full contains registry, repository and tag: the name in a node.
 	Full string
-	// Short is as people write it.
+	// Short is the form that users write.
 	Short string
-	// Tag is what stands after the colon.
+	// Tag is the part after the colon.
 	Tag string
 }
 
-// ParseName reads the name of an image, to which :latest is added where it has no tag.
+// ParseName parses the name of an image. It adds :latest to a name without a tag.
 func ParseName(text string) (Name, error) {
 	named, err := reference.ParseNormalizedNamed(text)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// refusal is a push that failed.
+// refusal is the error of a push.
 type refusal struct {
 	tag name.Tag
 	err error
 }
 
-// explain says what went wrong, and what to do.
+// explain returns an error that describes what went wrong, and what to do.
 func (r refusal) explain(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -50,7 +50,7 @@ func (r refusal) answered(registry string, answer *transport.Error) error {
 	return fmt.Errorf("push %s: %s refuses: %w", r.tag, registry, answer)
 }
 
-// unauthorized tells credentials that are refused from none at all.
+// unauthorized distinguishes rejected credentials from missing ones.
 func (r refusal) unauthorized(registry string, answer *transport.Error) error {
 	where := "config.json of $DOCKER_CONFIG or ~/.docker"
 	found, err := authn.DefaultKeychain.Resolve(r.tag.Context())
@@ -60,7 +60,7 @@ func (r refusal) unauthorized(registry string, answer *transport.Error) error {
 	return fmt.Errorf("push %s: %s refuses the credentials from %s: %w; store those of an account that may push there, as with `docker login %s`", r.tag, registry, where, answer, registry)
 }
 
-// untrusted tells errors that are about a server's certificate.
+// untrusted reports whether an error is about a server's certificate.
 func untrusted(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError

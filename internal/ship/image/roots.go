@@ -8,12 +8,12 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// RootsFile is where programs look for the CAs that they trust.
+// RootsFile is the file in which programs look for trusted CAs.
 const RootsFile = "etc/ssl/certs/ca-certificates.crt"
 
-// Roots are the CAs that browsers trust, as PEM: those that came with this version of Operon, so that
-// an image does not depend on the machine that it is made on. Those that are trusted with reservations, which a
-// file of certificates cannot express, are left out. More, in PEM, are added at the end.
+// Roots returns the CAs that browsers trust, as PEM. They are part of this version of Operon, so that an image does not
+// depend on the machine that builds it. CAs that are trusted with restrictions, which a file of certificates cannot express,
+// are left out. The PEM certificates in more are added at the end.
 func Roots(more []byte) ([]byte, error) {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
@@ -29,7 +29,7 @@ func Roots(more []byte) ([]byte, error) {
 
 const certificateBlock = "CERTIFICATE"
 
-// addCertificates adds the certificates of PEM text, and nothing else of it: a file may hold a private key, too.
+// addCertificates adds the certificates in PEM text, and nothing else, because a file may also contain a private key.
 func addCertificates(all *bytes.Buffer, more []byte) ([]byte, error) {
 	for {
 		block, rest := pem.Decode(more)

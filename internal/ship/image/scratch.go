@@ -10,13 +10,13 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// Scratch is a store for one run. What an interrupted run left of its own is removed when the next one begins.
+// Scratch is a store for one run. The store of an interrupted run is removed when the next run begins.
 type Scratch struct {
 	*Store
 	lock *local.Lock
 }
 
-// NewScratch makes one. Close removes it.
+// NewScratch creates a Scratch. Close removes it.
 func NewScratch(ctx context.Context) (*Scratch, error) {
 	folder, err := local.Folder("image")
 	if err != nil {
@@ -45,7 +45,7 @@ func NewScratch(ctx context.Context) (*Scratch, error) {
 	return &Scratch{store, lock}, nil
 }
 
-// sweep removes what runs left that are over. The caller holds the lock of all.
+// sweep removes the stores of runs that have ended. The caller holds the lock of all stores.
 func sweep(folder string) error {
 	left, err := glob.In(folder, "scratch-*")
 	if err != nil {
@@ -70,8 +70,8 @@ func sweep(folder string) error {
 	return nil
 }
 
-// Folder is a place for files of this run, beside the blobs.
+// Folder returns a directory for files of this run. It also contains the blobs.
 func (s *Scratch) Folder() string { return s.dir }
 
-// Close removes all of it.
+// Close removes the store with all files.
 func (s *Scratch) Close() error { return errors.Join(os.RemoveAll(s.dir), s.lock.Unlock()) }

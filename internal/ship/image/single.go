@@ -8,13 +8,13 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Single is an image of one layer, for one platform.
+// Single describes an image with one layer, for one platform.
 type Single struct {
-	// By is what makes it, for its history.
+	// By names the tool that creates it, for its history.
 	By string
-	// Platform is OS/ARCH, by default linux and this machine's architecture.
+	// Platform is OS/ARCH. The default is linux and this machine's architecture.
 	Platform string
-	// Run is how its containers are run.
+	// Run defines how its containers run.
 	Run   v1.Config
 	Files []File
 }
@@ -37,7 +37,7 @@ func (s *Store) MakeSingle(ctx context.Context, from Single) (Image, Layer, erro
 	return Image{Descriptor: made}, layer, err
 }
 
-// ParsePlatform reads OS/ARCH or OS/ARCH/VARIANT; "" is linux on this machine's architecture.
+// ParsePlatform parses OS/ARCH or OS/ARCH/VARIANT; "" means linux on this machine's architecture.
 func ParsePlatform(text string) (v1.Platform, error) {
 	if text == "" {
 		return v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, nil

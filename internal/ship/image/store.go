@@ -18,11 +18,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
-// Store is a directory of blobs, each named by its digest.
+// Store is a directory of blobs, which are named by their digests.
 type Store struct{ dir string }
 
-// Open returns the store in dir, which is made if need be. What an interrupted run left in it is removed;
-// nobody else may write to it in the meantime.
+// Open returns the store in dir, which it creates if necessary. It removes what an interrupted run left, and no other process
+// may write to the store in the meantime.
 func Open(dir string) (*Store, error) {
 	store := &Store{dir}
 	if err := os.MkdirAll(store.blobs(), 0o700); err != nil {
@@ -47,20 +47,20 @@ func (s *Store) sweep() error {
 	return nil
 }
 
-// unfinished begins the names of blobs that are being written.
+// unfinished is the prefix of the names of blobs that are being written.
 const unfinished = "unfinished-"
 
 func (s *Store) blobs() string { return filepath.Join(s.dir, "blobs", "sha256") }
 
 func (s *Store) path(digest v1.Hash) string { return filepath.Join(s.blobs(), digest.Hex) }
 
-// Has reports whether the blob is there.
+// Has reports whether the blob exists.
 func (s *Store) Has(blob v1.Descriptor) bool {
 	info, err := os.Stat(s.path(blob.Digest))
 	return err == nil && info.Size() == blob.Size
 }
 
-// Keep removes all blobs but those of an image, and some more.
+// Keep removes all blobs except those of an image and the additional ones.
 func (s *Store) Keep(image Image, more ...v1.Descriptor) error {
 	blobs, err := s.all(image)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Store) Keep(image Image, more ...v1.Descriptor) error {
 	return nil
 }
 
-// stream writes a blob as write gives it.
+// stream writes a blob with the content that write writes.
 func (s *Store) stream(media types.MediaType, write func(io.Writer) error) (v1.Descriptor, error) {
 	part, err := os.CreateTemp(s.blobs(), unfinished)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Store) stream(media types.MediaType, write func(io.Writer) error) (v1.D
 	return v1.Descriptor{MediaType: media, Size: int64(*size), Digest: digest}, nil
 }
 
-// counter counts what is written to it.
+// counter counts the bytes that are written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -121,7 +121,7 @@ func (s *Store) put(media types.MediaType, content []byte) (v1.Descriptor, error
 	})
 }
 
-// putJSON writes a blob of JSON.
+// putJSON writes a JSON blob.
 func (s *Store) putJSON(media types.MediaType, value any) (v1.Descriptor, error) {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Store) read(blob v1.Descriptor) ([]byte, error) {
 	return content, err
 }
 
-// all are the blobs of an image, each once: layers and configurations before the manifests that name them.
+// all returns the blobs of an image, each once: layers and configurations before the manifests that name them.
 func (s *Store) all(image Image) ([]v1.Descriptor, error) {
 	var found []v1.Descriptor
 	seen := map[v1.Hash]bool{}
@@ -169,7 +169,7 @@ func (s *Store) all(image Image) ([]v1.Descriptor, error) {
 	return found, nil
 }
 
-// below are the blobs that a manifest or an index names.
+// below returns the blobs that a manifest or an index names.
 func (s *Store) below(blob v1.Descriptor) ([]v1.Descriptor, error) {
 	if !blob.MediaType.IsImage() && !blob.MediaType.IsIndex() {
 		return nil, nil

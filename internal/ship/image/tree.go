@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 )
 
-// Tree lists what is in a directory, as files of an image that all belong to root: who owns them on this machine says
-// nothing about a container.
+// Tree lists the content of a directory as files of an image that all belong to root: their owners on this machine have no
+// meaning in a container.
 func Tree(dir string) ([]File, error) {
-	dir, err := filepath.EvalSymlinks(dir) // a walk follows no link, be it the first directory
+	dir, err := filepath.EvalSymlinks(dir) // the walk does not follow links, not even for the first directory
 	if err != nil {
 		return nil, fmt.Errorf("read the files of the image: %w", err)
 	}
@@ -49,7 +49,7 @@ func fromTree(dir, path string, entry fs.DirEntry) (File, error) {
 	}
 	file := File{Path: filepath.ToSlash(relative), Mode: permissions(info.Mode())}
 	if !ownedByRoot(info) {
-		file.Mode &^= setIDs // all files of an image are root's
+		file.Mode &^= setIDs // all files of an image belong to root
 	}
 	switch {
 	case info.IsDir():
@@ -64,7 +64,7 @@ func fromTree(dir, path string, entry fs.DirEntry) (File, error) {
 	return file, err
 }
 
-// permissions are the bits of a mode as Unix has them.
+// permissions returns the Unix permission bits of a mode.
 func permissions(mode fs.FileMode) int64 {
 	bits := int64(mode.Perm())
 	for flag, bit := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
@@ -75,10 +75,10 @@ func permissions(mode fs.FileMode) int64 {
 	return bits
 }
 
-// setIDs are the bits by which a program runs as its owner.
+// setIDs are the bits that make a program run as its owner or group.
 const setIDs = 0o6000
 
-// openSame opens the file that was looked at, and none that its directory's owner has put or linked there since.
+// openSame opens the file that was checked, but not another file that the directory's owner has put or linked there since.
 func openSame(path string, before fs.FileInfo) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
 	if err != nil {

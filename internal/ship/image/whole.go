@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// writeWhole puts a file in place once it is whole. Until then it has a hidden name beside, which is always the same:
-// what an interrupted run leaves is taken over by the next one.
+// writeWhole replaces a file when the new one is complete. Until then, the new file has a hidden name in the same directory,
+// which is always the same: the next run overwrites what an interrupted run left.
 func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	part := partOf(path)
 	file, lock, err := openPart(part, mode)
@@ -31,7 +31,7 @@ func partOf(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".part")
 }
 
-// openPart opens a part that nobody else is writing to, empty.
+// openPart opens an empty part. It fails if another process is writing to it.
 func openPart(part string, mode fs.FileMode) (*os.File, *local.Lock, error) {
 	lock, err := local.TryLock(part)
 	if errors.Is(err, local.ErrLocked) {

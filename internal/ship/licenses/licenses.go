@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Standard is the name under which Collect files the license of Go's standard library.
+// Standard is the name under which Collect returns the license of Go's standard library.
 const Standard = "std"
 
 //go:embed go.txt
@@ -33,7 +33,7 @@ type File struct {
 	Content []byte
 }
 
-// names are those of files that licenses are in, or that licenses require to pass on.
+// names matches the names of files that contain licenses, or that licenses require to be passed on.
 var names = regexp.MustCompile(`(?i)^(.*[-_.])?((un)?licen[cs]es?|copying|copyright|notices?|patents)([-_.].*)?$`)
 
 // Collect returns the license and notice files for packages, sorted by path: those in the directory of each package and in
@@ -80,7 +80,7 @@ func in(dir, at string) ([]File, error) {
 	return files, nil
 }
 
-// other are extensions of files that are no licenses of what is linked: source code, and licenses of documentation.
+// other lists extensions of files that are not licenses of linked code: source code, and licenses of documentation.
 var other = []string{".go", ".docs"}
 
 // Names returns the names of the license and notice files in a directory.

@@ -9,7 +9,8 @@ import (
 	"github.com/operon-framework/operon/internal/ship/licenses"
 )
 
-// allowed are the licenses that dependencies may have. MPL-2.0 is copyleft for its own files only, which are unchanged here.
+// allowed lists the licenses that dependencies may have. MPL-2.0 is copyleft only for its own files, which are unchanged
+// here.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
 func TestDependenciesHaveLicensesThatAreAllowed(t *testing.T) {
@@ -34,7 +35,7 @@ func TestDependenciesHaveLicensesThatAreAllowed(t *testing.T) {
 	}
 }
 
-// dependencies are the packages that the programs and tests of a module link.
+// dependencies returns the packages that the programs and tests of a module link.
 func dependencies(t *testing.T, dir string) []licenses.Linked {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}} {{$.ImportPath}} {{$.Dir}}{{end}}", "./...")
@@ -45,7 +46,7 @@ func dependencies(t *testing.T, dir string) []licenses.Linked {
 	}
 	var linked []licenses.Linked
 	for line := range strings.Lines(string(output)) {
-		if fields := strings.Fields(line); len(fields) == 3 { // more are variants of packages for tests
+		if fields := strings.Fields(line); len(fields) == 3 { // lines with more fields are variants of packages for tests
 			linked = append(linked, licenses.Linked{Module: fields[0], Package: fields[1], Dir: fields[2]})
 		}
 	}

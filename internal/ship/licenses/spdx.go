@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// known are licenses by their SPDX identifiers, with the sentences that a text must have. Texts are compared without case, line
-// breaks and comment characters.
+// known lists licenses by their SPDX identifiers, with the sentences that a text must contain. Texts are compared without
+// case, line breaks and comment characters.
 var known = []struct {
 	id        string
 	sentences []string
@@ -26,11 +26,11 @@ const (
 	endorsement    = "to endorse or promote products derived from this software without specific prior written permission"
 )
 
-// Identify returns the SPDX expression of a license text, "" for one that it does not know. A text with several licenses, each
-// for a part of the source code, is a conjunction.
+// Identify returns the SPDX expression of a license text, or "" for an unknown text. For a text with several licenses, each
+// for a part of the source code, it returns a conjunction.
 func Identify(text []byte) string {
 	plain := strings.Join(strings.Fields(strings.NewReplacer("*", " ", "#", " ", "//", " ", ">", " ").Replace(strings.ToLower(string(text)))), " ") + " "
-	if strings.Contains(plain, "commons clause") { // takes back what the license grants
+	if strings.Contains(plain, "commons clause") { // revokes what the license grants
 		return ""
 	}
 	var found []string
@@ -51,8 +51,8 @@ func holdsAll(text string, sentences []string) bool {
 	return true
 }
 
-// Declared returns the SPDX expressions of modules by their paths: what the license files in their root directories contain. A
-// module has none if it has no license file, or one that is unknown.
+// Declared returns the SPDX expressions of modules by their paths, from the license files in their root directories. A module
+// without a license file, or with an unknown one, has no expression.
 func Declared(packages []Linked, files []File) map[string]string {
 	byModule := map[string][]File{}
 	for _, file := range files {

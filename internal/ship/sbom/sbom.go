@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// MediaType is that of the documents.
+// MediaType is the media type of the documents.
 const MediaType = "application/spdx+json"
 
-// Subject is the program that a document is about.
+// Subject is the program that a document describes.
 type Subject struct {
-	// Name and Version are the operator's; a Version may be missing.
+	// Name and Version are the name and version of the operator. Version may be empty.
 	Name, Version string
 	// Digest is the SHA-256 of the program, in hexadecimal.
 	Digest string
-	// Created is when its sources are from.
+	// Created is the time of its sources.
 	Created time.Time
-	// By is the tool that makes the document, as NAME-VERSION.
+	// By is the tool that creates the document, as NAME-VERSION.
 	By string
-	// Info is what the linker wrote into the program.
+	// Info is the build information that the linker added to the program.
 	Info *debug.BuildInfo
 	// Licenses are SPDX expressions by the paths of modules, as their license files declare them; "" if unknown.
 	Licenses map[string]string
 }
 
-// Write makes the document.
+// Write returns the document.
 func Write(s Subject) ([]byte, error) {
 	if s.Info == nil {
 		return nil, fmt.Errorf("%s tells nothing of what it is made of: it was not built by the go command", s.Name)
@@ -60,7 +60,7 @@ func Write(s Subject) ([]byte, error) {
 	return append(content, '\n'), err
 }
 
-// program is the package of the program itself.
+// program returns the package of the program itself.
 func (s Subject) program() pkg {
 	p := newPackage(s.Name, cmp.Or(s.Version, version(&s.Info.Main)))
 	p.ID = "SPDXRef-Program"
@@ -69,7 +69,7 @@ func (s Subject) program() pkg {
 	return p
 }
 
-// parts are the module of the program, those that it depends on, and Go's own.
+// parts returns the packages of the program's module, of its dependencies, and of Go's standard library.
 func (s Subject) parts() []pkg {
 	modules := []*debug.Module{&s.Info.Main}
 	modules = append(modules, s.Info.Deps...)
@@ -102,7 +102,7 @@ func modulePackage(module *debug.Module) pkg {
 	return p
 }
 
-// version is the one that was built, "" of sources that have none.
+// version returns the version that was built, or "" for sources without a version.
 func version(module *debug.Module) string {
 	if module.Replace != nil {
 		return released(module.Replace)
@@ -117,18 +117,18 @@ func released(module *debug.Module) string {
 	return module.Version
 }
 
-// purl is the package URL, whose specification wants the paths of Go modules in lower case.
+// purl returns the package URL. Its specification requires the paths of Go modules in lower case.
 func purl(module *debug.Module) string {
 	text := "pkg:golang/" + strings.ReplaceAll(url.PathEscape(strings.ToLower(module.Path)), "%2F", "/")
 	if v := released(module); v != "" {
-		text += "@" + strings.ReplaceAll(url.PathEscape(v), "+", "%2B") // some read a bare + as a blank
+		text += "@" + strings.ReplaceAll(url.PathEscape(v), "+", "%2B") // some tools read a bare + as a space
 	}
 	return text
 }
 
 var unfit = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// id is unique, as paths that differ in characters that no id may have are told apart by a sum.
+// id returns a unique ID. A checksum distinguishes paths that differ only in characters that are not allowed in IDs.
 func id(module *debug.Module) string {
 	sum := sha256.Sum256([]byte(module.Path))
 	return "SPDXRef-Module-" + unfit.ReplaceAllString(module.Path, "-") + "-" + hex.EncodeToString(sum[:4])

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/sbom"
 )
 
-// document is what tests look at.
+// document is the part of a document that the tests check.
 type document struct {
 	Version       string `json:"spdxVersion"`
 	Namespace     string `json:"documentNamespace"`
@@ -47,7 +47,7 @@ func write(t *testing.T, info *debug.BuildInfo) document {
 	return d
 }
 
-// The program of this test knows what it is made of.
+// The document names all modules in the build information of this test's program.
 func TestEveryModuleIsNamed(t *testing.T) {
 	t.Parallel()
 	info, err := buildinfo.ReadFile(os.Args[0])
@@ -91,7 +91,7 @@ func TestEveryModuleIsNamed(t *testing.T) {
 	}
 }
 
-// A namespace is that of one document: whatever a document says otherwise gives another one.
+// Each document has its own namespace: any difference in the content results in a different namespace.
 func TestNamespacesAreUnique(t *testing.T) {
 	t.Parallel()
 	subject := func() *sbom.Subject {

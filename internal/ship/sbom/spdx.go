@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// document is one of SPDX 2.3, with those fields that there is something to say in.
+// document is an SPDX 2.3 document with the fields that are used.
 type document struct {
 	Version       string         `json:"spdxVersion"`
 	DataLicense   string         `json:"dataLicense"`
@@ -19,8 +19,8 @@ type document struct {
 	Relationships []relationship `json:"relationships"`
 }
 
-// identify names the document by a sum of all that it says: no two documents may share a namespace, and the same one has to come
-// out the same wherever it is made.
+// identify names the document by a checksum of its content: no two documents may share a namespace, and the same document
+// must be identical wherever it is created.
 func (d *document) identify() error {
 	d.Namespace = ""
 	content, err := json.Marshal(d)
@@ -69,14 +69,14 @@ type relationship struct {
 	Related string `json:"relatedSpdxElement"`
 }
 
-// noAssertion reports that nothing is known: licenses are not guessed.
+// noAssertion means that nothing is known: licenses are not guessed.
 const noAssertion = "NOASSERTION"
 
 func newPackage(name, version string) pkg {
 	return pkg{Name: name, Version: version, Download: noAssertion, License: noAssertion, Declared: noAssertion, Copyright: noAssertion}
 }
 
-// refer adds the name by which databases of vulnerabilities know it.
+// refer adds the package URL by which vulnerability databases identify the package.
 func (p *pkg) refer(purl string) {
 	p.References = append(p.References, reference{"PACKAGE-MANAGER", "purl", purl})
 }

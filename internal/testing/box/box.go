@@ -1,5 +1,5 @@
-// Package box defines the kind that operators in tests manage: test/testdata/boxes.yaml defines it. A Box holds data,
-// and a composer makes of it what the test is about.
+// Package box contains the kind that operators in tests manage, which test/testdata/boxes.yaml defines. A Box contains data,
+// and the composer of each test uses the data for the purpose of the test.
 package box
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/durable/journal"
 )
 
-// Box is the kind that the tests' operators manage.
+// Box is the kind that operators in tests manage.
 type Box struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -21,17 +21,17 @@ type Box struct {
 	Status BoxStatus `json:"status,omitempty"`
 }
 
-// BoxSpec is what a test wants its composer to see.
+// BoxSpec contains the data for the composer of a test.
 type BoxSpec struct {
 	Data map[string]string `json:"data,omitempty"`
 }
 
-// BoxStatus is what the operator reports.
+// BoxStatus is the status that the operator reports.
 type BoxStatus struct {
-	// Seen is what an observer saw.
+	// Seen is the result of an observer.
 	Seen               []string `json:"seen,omitempty"`
 	ObservedGeneration int64    `json:"observedGeneration,omitempty"`
-	// Journal is of a worker's steps.
+	// Journal is the journal of a workflow's steps.
 	Journal    *journal.Journal   `json:"journal,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -50,7 +50,7 @@ func (b *Box) DeepCopyObject() runtime.Object { return Copied(b) }
 // DeepCopyObject implements runtime.Object.
 func (l *BoxList) DeepCopyObject() runtime.Object { return Copied(l) }
 
-// Copied copies through JSON, for kinds of tests.
+// Copied returns a copy that is created through JSON, for kinds in tests.
 func Copied[T any](in *T) *T {
 	data, err := json.Marshal(in)
 	if err != nil {
@@ -63,7 +63,7 @@ func Copied[T any](in *T) *T {
 	return out
 }
 
-// AddToScheme tells a scheme of the kind.
+// AddToScheme registers the kind in a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion{Group: "test.operon.dev", Version: "v1"}
 	scheme.AddKnownTypes(version, &Box{}, &BoxList{})

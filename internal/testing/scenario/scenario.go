@@ -1,6 +1,5 @@
-// Package scenario runs tests of pure functions that are described in files: what goes in, a line of four dashes, and
-// what has to come out. The flag -rewrite writes what comes out into the files, to be read as a difference before it
-// is committed.
+// Package scenario runs tests of pure functions that are described in files: the input, a line of four dashes, and the expected
+// output. The flag -rewrite writes the actual output to the files, so the difference can be reviewed before it is committed.
 package scenario
 
 import (
@@ -13,11 +12,11 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write into the scenario files what comes out")
 
-// divider stands between what goes in and what comes out.
+// divider separates the input and the expected output.
 const divider = "\n----\n"
 
-// Run plays each file testdata/*.txt as a test of its own, in parallel, and compares what comes out.
-// There have to be at least least of them, so that none is lost with its directory.
+// Run runs each file testdata/*.txt as a parallel subtest, and compares the output. There must be at least least files, so lost
+// files are detected.
 func Run(t *testing.T, least int, play func(t *testing.T, given string) string) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -48,7 +47,7 @@ func check(t *testing.T, file string, play func(t *testing.T, given string) stri
 	}
 }
 
-// Given returns what goes in, of one file.
+// Given returns the input in one file.
 func Given(t *testing.T, file string) string {
 	t.Helper()
 	given, _ := read(t, file)

@@ -1,6 +1,5 @@
-// Package sharddrill proves from the audit log of an API server that replicas which share objects by package shard do
-// not interfere, and starts and stops replicas to provoke interference: it kills, stops, freezes and adds them at
-// random while objects change.
+// Package sharddrill proves with the audit log of an API server that replicas that share objects through package shard do not
+// interfere. To provoke interference, it kills, stops, freezes and adds replicas at random while objects change.
 package sharddrill
 
 import (
@@ -21,8 +20,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/shard"
 )
 
-// Policy is the audit policy that Read can read the log of: what is written, with the answers, by
-// others than the cluster's own components.
+// Policy is the audit policy for logs that Read can read: writes, with their responses, by all clients except the cluster's own
+// components.
 const Policy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -37,20 +36,20 @@ rules:
   - level: RequestResponse
 `
 
-// Write is a write that the API server took.
+// Write is a write that the API server accepted.
 type Write struct {
-	// Revision of etcd that it made. Of a deletion, the last one before its answer.
+	// Revision is the etcd revision of the write. For a deletion, it is the last revision before its response.
 	Revision uint64
 	At       time.Time
-	// Replica is who wrote, or "" for another client.
+	// Replica is the replica that wrote, or "" for another client.
 	Replica string
 	Verb    string
-	// Object is what was written, Owner the uid by which it belongs to a slot.
+	// Object is the written object. Owner is the UID that determines its slot.
 	Object string
 	Owner  types.UID
-	// Generation and Observed are the answer's.
+	// Generation and Observed are the generation and observed generation in the response.
 	Generation, Observed int64
-	// Table is what a write of the table made; Status: it is one of a status.
+	// Table is the table that was written, if it was. Status reports whether a status was written.
 	Table  *shardtable.Table
 	Status bool
 }
@@ -63,14 +62,14 @@ type line struct {
 	ResponseStatus              struct{ Code int }
 	ResponseObject              struct {
 		Metadata metav1.ObjectMeta
-		Status   json.RawMessage // a word where the answer is no object
+		Status   json.RawMessage // a string if the response is not an object
 	}
 }
 
-// agent precedes a replica's name in its user agent.
+// agent precedes the name of a replica in its user agent.
 const agent = "/replica/"
 
-// Read reads the writes of a log, in the order of their revisions.
+// Read returns the writes in a log, sorted by revision.
 func Read(path string) ([]Write, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -107,7 +106,7 @@ func Read(path string) ([]Write, error) {
 	return effective(writes), lines.Err()
 }
 
-// write is what a line tells, or nil. owners are those of the objects that lines told of before.
+// write returns the write in a line, or nil. owners contains the owners of objects in previous lines.
 func (l *line) write(owners map[string]types.UID) (*Write, error) {
 	resource := l.ObjectRef.Resource
 	if l.ResponseStatus.Code >= 300 || strings.Contains(l.RequestURI, "dryRun=") {
@@ -146,8 +145,7 @@ func (l *line) write(owners map[string]types.UID) (*Write, error) {
 	return w, nil
 }
 
-// at records the revision that a write made. Without one it has no place among the others, and nothing
-// is proven.
+// at sets the revision of a write. Without a revision, the order of the write is unknown, and the log proves nothing.
 func (w *Write) at(revision string) (err error) {
 	if w.Revision, err = strconv.ParseUint(revision, 10, 64); err != nil || w.Revision == 0 {
 		return fmt.Errorf("%s %s: its answer has the resourceVersion %q, want that of an object that was written: let the audit policy leave out what is none",
@@ -156,8 +154,8 @@ func (w *Write) at(revision string) (err error) {
 	return nil
 }
 
-// place gives deletions, whose answers have no revision, the last one that was made before their
-// answer: whoever gives a slot away has all answers.
+// place sets the revision of deletions, whose responses contain none, to the last revision before their response: a replica
+// that releases a slot has received all its responses.
 func place(writes []Write) {
 	slices.SortStableFunc(writes, func(a, b Write) int { return a.At.Compare(b.At) })
 	last := uint64(0)
@@ -170,7 +168,7 @@ func place(writes []Write) {
 	}
 }
 
-// effective leaves out the writes that changed nothing: they made no revision.
+// effective removes writes that changed nothing: they have no new revision.
 func effective(writes []Write) []Write {
 	last := map[string]uint64{}
 	return slices.DeleteFunc(writes, func(w Write) bool {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What cannot be judged is said, and not left out.
+// A log that cannot be judged causes an error, and is not ignored.
 func TestLogsThatProveNothing(t *testing.T) {
 	t.Parallel()
 	write := func(metadata string) string {

@@ -10,27 +10,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Verdict is what a log proves.
+// Verdict is the result of the analysis of a log.
 type Verdict struct {
-	// Writes of replicas to the objects that they share, and Handovers of slots from one to another.
+	// Writes is the number of replicas' writes to shared objects. Handovers is the number of slots that were handed over from one
+	// replica to another.
 	Writes, Handovers int
-	// Replicas is how many wrote.
+	// Replicas is the number of replicas that wrote.
 	Replicas int
-	// Late are writes by a replica whose slot another one held already. Each is the only write of its object since the replica
-	// lost the slot: it takes effect as if it came before the hand-over.
+	// Late are writes by a replica whose slot was already held by another one. Each is the only write of its object since the
+	// replica lost the slot, so its effect is the same as if it came before the handover.
 	Late []string
-	// Two are writes by two owners: by a replica that did not hold the slot, after any replica, itself included,
-	// had written the object since it lost the slot, or where it never held the slot.
+	// Two are writes by two owners: writes by a replica that did not hold the slot, if any replica, including itself, had already
+	// written the object since it lost the slot, or if it had never held the slot.
 	Two []string
-	// Changes is how many changes by others there were, Slowest how long one waited for a replica
-	// to see to it, and Starved those that waited longer than the limit, or forever.
+	// Changes is the number of changes by other clients. Slowest is the longest time that a change waited for a replica to handle
+	// it. Starved are the changes that waited longer than the limit, or forever.
 	Changes int
 	Slowest time.Duration
 	Starved []string
 }
 
-// Judge judges the writes of a log. A change that no replica saw to within a limit is starved,
-// unless a later one of the object took its place.
+// Judge analyzes the writes in a log. A change that no replica handled within the limit is starved, unless a later change of
+// the object replaced it.
 func Judge(writes []Write, limit time.Duration) Verdict {
 	v := Verdict{}
 	v.judgeOwners(writes)
@@ -38,7 +39,7 @@ func Judge(writes []Write, limit time.Duration) Verdict {
 	return v
 }
 
-// history is what happened until a write.
+// history contains the events before a write.
 type history struct {
 	tables []Write
 	// written are the writes of replicas to each object.
@@ -67,7 +68,7 @@ func (v *Verdict) judgeOwners(writes []Write) {
 	v.Replicas = len(replicas)
 }
 
-// late judges a write by a replica that does not hold the slot.
+// late classifies a write by a replica that does not hold the slot.
 func (v *Verdict) late(h *history, w Write) {
 	lost := h.lost(w)
 	told := fmt.Sprintf("revision %d: %s %s by %s, whose slot was %s's", w.Revision, w.Verb, w.Object, w.Replica, cmp.Or(h.holder(len(h.tables)-1, w.Owner), "nobody"))
@@ -82,7 +83,7 @@ func (v *Verdict) late(h *history, w Write) {
 	}
 }
 
-// holder is who holds the slot of an object by a table.
+// holder returns the holder of the slot of an object in a table.
 func (h *history) holder(of int, owner types.UID) string {
 	if of < 0 {
 		return ""
@@ -91,7 +92,7 @@ func (h *history) holder(of int, owner types.UID) string {
 	return t.Holders[t.SlotOf(owner)]
 }
 
-// is reports whether a holder is a replica, in any of its lives.
+// is reports whether a holder is a replica, in any of the replica's lives.
 func is(holder, replica string) bool {
 	life, found := strings.CutPrefix(holder, replica+"-")
 	return found && !strings.Contains(life, "-")
@@ -99,8 +100,7 @@ func is(holder, replica string) bool {
 
 func (h *history) holds(w Write) bool { return is(h.holder(len(h.tables)-1, w.Owner), w.Replica) }
 
-// lost is the revision that gave the slot of an object to another one than who writes it, 0 where it
-// was never its own.
+// lost returns the revision at which the writing replica lost the slot of the object, or 0 if it never held the slot.
 func (h *history) lost(w Write) uint64 {
 	for i := len(h.tables) - 2; i >= 0; i-- {
 		if is(h.holder(i, w.Owner), w.Replica) {
@@ -110,7 +110,7 @@ func (h *history) lost(w Write) uint64 {
 	return 0
 }
 
-// moved counts the slots that a table gives to another replica.
+// moved counts the slots that a table assigns to another replica.
 func (h *history) moved(w Write) int {
 	if len(h.tables) == 0 {
 		return 0
@@ -124,13 +124,13 @@ func (h *history) moved(w Write) int {
 	return moved
 }
 
-// change is a change by somebody that waits for a replica.
+// change is a change by another client that waits for a replica.
 type change struct {
 	Write
 	since time.Time
 }
 
-// managed are the resources whose status replicas write.
+// managed returns the resources whose status replicas write.
 func managed(writes []Write) map[string]bool {
 	managed := map[string]bool{}
 	for _, w := range writes {
@@ -146,9 +146,9 @@ func resource(w Write) string {
 	return resource
 }
 
-// judgeChanges looks for changes of owners that nobody saw to. Those of an object that waits
-// already wait with it. Any write of an object tells what was seen to before, so that it takes one of
-// each object at the end to judge the last changes.
+// judgeChanges finds changes of owners that no replica handled. Further changes of an object that is already waiting wait
+// together with the first one. Any write of an object shows what was handled before it, so the last changes can be judged only
+// if each object is written once at the end.
 func (v *Verdict) judgeChanges(writes []Write, limit time.Duration) {
 	waiting, managed := map[string]change{}, managed(writes)
 	end := time.Time{}
@@ -159,7 +159,7 @@ func (v *Verdict) judgeChanges(writes []Write, limit time.Duration) {
 		}
 		c, waits := waiting[w.Object]
 		if waits && w.Replica == "" && w.Observed >= c.Generation {
-			// Seen to by a write that the log lacks: of a replica that was killed before its answer.
+			// Handled by a write that the log does not contain: a replica was killed before it received the response.
 			delete(waiting, w.Object)
 			c, waits = change{Write: c.Write}, false
 		}
@@ -190,7 +190,7 @@ func (v *Verdict) waited(c change, took, limit time.Duration) {
 	}
 }
 
-// String is the verdict in a line or more.
+// String returns the verdict in one or more lines.
 func (v Verdict) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d writes by %d replicas over %d hand-overs of slots: %d by two owners, %d late; %d changes, %d starved, the slowest took %s",

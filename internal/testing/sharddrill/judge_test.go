@@ -10,8 +10,9 @@ import (
 	"github.com/operon-framework/operon/internal/core/shardtable"
 )
 
-// log makes writes of lines such as "5 a b": a and b hold the two slots from revision 5 on, or "6 a:x":
-// a wrote x, of slot 0; "7 :x 2": somebody made generation 2 of x ("7 :x 2 1": of which 1 was seen to); "8 a:x/status 2": a saw to that.
+// log parses writes such as "5 a b": a and b hold the two slots from revision 5 on, or "6 a:x": a wrote x, in slot 0; "7 :x 2":
+// another client wrote generation 2 of x ("7 :x 2 1": of which generation 1 was handled); "8 a:x/status 2": a handled
+// generation 2.
 func log(t *testing.T, text string) []Write {
 	t.Helper()
 	var writes []Write
@@ -40,7 +41,7 @@ func log(t *testing.T, text string) []Write {
 	return writes
 }
 
-// inSlot is the uid of an object in one of two slots.
+// inSlot returns the UID of an object in one of two slots.
 func inSlot(slot int) types.UID {
 	for name := 'a'; ; name++ {
 		if uid := types.UID(name); shardtable.New(2).SlotOf(uid) == slot {

@@ -12,31 +12,31 @@ import (
 	"time"
 )
 
-// Play lets replicas come and go at random.
+// Play starts and ends replicas at random.
 type Play struct {
 	// Start starts a replica as a process.
 	Start func() (*exec.Cmd, error)
-	// Change changes some object. It is called again and again.
+	// Change changes an object. It is called repeatedly.
 	Change func(context.Context, *rand.Rand) error
-	// Seed makes the same play again, as far as the machine plays along.
+	// Seed repeats a play, as far as the timing of the machine allows it.
 	Seed uint64
-	// Lease of the replicas: a frozen one sleeps for up to two.
+	// Lease is the lease duration of the replicas. A frozen replica sleeps for up to two leases.
 	Lease time.Duration
-	// Between two acts passes up to this, between two changes up to Pace.
+	// Between is the maximum time between two acts, and Pace is the maximum time between two changes.
 	Between, Pace time.Duration
-	// Least and Most are how many replicas there are, the frozen ones included.
+	// Least and Most are the minimum and maximum number of replicas, including frozen ones.
 	Least, Most int
-	// Tell is told what happens.
+	// Tell receives a message about each act.
 	Tell func(format string, args ...any)
 
 	random   *rand.Rand
 	mu       sync.Mutex
 	replicas []*replica
-	// Acts counts what was done, by name.
+	// Acts counts the acts by name.
 	Acts map[string]int
 }
 
-// replica is a process.
+// replica is the process of a replica.
 type replica struct {
 	*exec.Cmd
 	ended  chan struct{}
@@ -55,7 +55,7 @@ func (p *Play) Begin() error {
 	return nil
 }
 
-// Run plays for a while.
+// Run plays for a duration.
 func (p *Play) Run(ctx context.Context, during time.Duration) error {
 	playing, cancel := context.WithTimeout(ctx, during)
 	defer cancel()
@@ -91,7 +91,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// act does one thing to some replica.
+// act executes one random act on a replica.
 func (p *Play) act() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,7 @@ func (p *Play) add() error {
 	r := &replica{Cmd: command, ended: make(chan struct{})}
 	go func() {
 		defer close(r.ended)
-		_ = r.Wait() // how it ended is seen in the log
+		_ = r.Wait() // the log shows how it ended
 	}()
 	p.replicas = append(p.replicas, r)
 	p.did("add", r)
@@ -145,7 +145,7 @@ func (p *Play) end(r *replica, what string, signal syscall.Signal) error {
 	return r.Process.Signal(signal)
 }
 
-// freeze stops a replica, about half of the times for longer than its lease runs.
+// freeze stops a replica, in about half of the cases for longer than its lease.
 func (p *Play) freeze(r *replica) error {
 	r.frozen = true
 	p.did("freeze", r)
@@ -163,10 +163,10 @@ func (p *Play) wakeUp(r *replica) {
 	}
 	r.frozen = false
 	p.did("thaw", r)
-	_ = r.Process.Signal(syscall.SIGCONT) // it may have ended
+	_ = r.Process.Signal(syscall.SIGCONT) // it may already have ended
 }
 
-// Thaw wakes up whoever is frozen.
+// Thaw wakes up all frozen replicas.
 func (p *Play) Thaw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,13 +175,13 @@ func (p *Play) Thaw() {
 	}
 }
 
-// End stops all replicas, and kills those that do not stop in time.
+// End stops all replicas, and kills the ones that do not stop in time.
 func (p *Play) End() error {
 	p.Thaw()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.replicas {
-		_ = r.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = r.Process.Signal(syscall.SIGTERM) // it may already have ended
 	}
 	var errs error
 	patient, cancel := context.WithTimeout(context.Background(), 20*time.Second)

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// NoSkips is the environment variable that turns skipped tests into failures: set it where everything that the tests need
-// is installed, as the gate does.
+// NoSkips is the environment variable that turns skipped tests into failures. Set it on machines on which everything that the
+// tests need is installed, as the gate does.
 const NoSkips = "OPERON_NO_SKIPS"
 
-// Lacks skips a test because of what the machine lacks. It fails the test if [NoSkips] is set.
+// Lacks skips a test because of a missing feature of the machine. It fails the test if [NoSkips] is set.
 func Lacks(t testing.TB, format string, args ...any) {
 	t.Helper()
 	why := fmt.Sprintf(format, args...)

@@ -1,5 +1,5 @@
-// Package testaid has helpers for the tests of several packages that belong to no part of Operon: files that are
-// written and edited, copies of a project with other names in it, an address that is free.
+// Package testaid contains helpers for the tests of several packages that are independent of Operon: they write and edit files,
+// copy projects under other names, and reserve free addresses.
 package testaid
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/ports"
 )
 
-// Write writes a file, with the directories above it.
+// Write writes a file, and creates its directories.
 func Write(t testing.TB, file, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -24,8 +24,8 @@ func Write(t testing.TB, file, text string) {
 	}
 }
 
-// Program writes a file that can be run at once: no process is started in the meantime that would have it open for writing, too,
-// until it is its own program.
+// Program writes a file that can be executed at once. In the meantime, no process is started, because a new process would
+// inherit the file descriptor and keep the file open for writing until it executes its own program.
 func Program(t testing.TB, file, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -45,7 +45,7 @@ func Read(t testing.TB, file string) string {
 	return string(content)
 }
 
-// Edit replaces text in a file, which has to have it.
+// Edit replaces text in a file, which must contain it.
 func Edit(t testing.TB, file, old, new string) {
 	t.Helper()
 	text := Read(t, file)
@@ -55,8 +55,8 @@ func Edit(t testing.TB, file, old, new string) {
 	Write(t, file, strings.Replace(text, old, new, 1))
 }
 
-// Copy copies the files of a directory, with words replaced in them, pairs of old and new. Names lose .txt at their end, by
-// which a module in testdata is kept from being one.
+// Copy copies the files of a directory, and replaces words in them, which are pairs of old and new. The suffix .txt is removed
+// from names: it prevents a module in testdata from being a module.
 func Copy(t testing.TB, to, from string, words ...string) {
 	t.Helper()
 	replaced := strings.NewReplacer(words...)
@@ -76,7 +76,7 @@ func Copy(t testing.TB, to, from string, words ...string) {
 	}
 }
 
-// FreeAddress is an address on loopback, HOST:PORT, where nobody listens, and that is kept for the test.
+// FreeAddress returns a free loopback address, HOST:PORT, which is reserved for the test.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	port, err := ports.Reserve()

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Apply makes the files hold what they should and returns those that it changed, in order. On an
-// error, or when ctx ends first, the directory is as it was.
+// Apply writes the wanted contents to all stale files and returns these files, in order. On an error, or if ctx is
+// canceled first, it restores the directory.
 func (s *Set) Apply(ctx context.Context) ([]string, error) {
 	stale, err := s.Stale()
 	if err != nil || len(stale) == 0 {
@@ -30,7 +30,7 @@ func (s *Set) Apply(ctx context.Context) ([]string, error) {
 	return stale, stage.remove()
 }
 
-// write records how to undo all steps, and takes them.
+// write records how to undo all steps, and executes them.
 func (s *Set) write(ctx context.Context, stage *stage, stale []string) error {
 	var steps []step
 	for _, path := range stale {
@@ -51,23 +51,23 @@ func (s *Set) write(ctx context.Context, stage *stage, stale []string) error {
 	return nil
 }
 
-// step is the change of one file. All paths are relative to the root, so that no step can leave it.
+// step is the change of one file. All paths are relative to the root, so that no step can write outside of it.
 type step struct {
 	// Target is the file that changes.
 	Target string
-	// Part is the file beside Target that holds the new content until it is complete.
+	// Part is a file in the directory of Target. It holds the new content until it is complete.
 	Part string
-	// New is the checksum of the new content, empty to remove the file.
+	// New is the checksum of the new content. If it is empty, the file is removed.
 	New []byte
 	// Existed, Old and Mode describe the file before the change.
 	Existed bool
 	Old     []byte
 	Mode    fs.FileMode
-	// Dirs are created for the file, the outermost first.
+	// Dirs are the directories created for the file, the outermost first.
 	Dirs []string
 }
 
-// plan describes the change of one file.
+// plan returns the step that changes one file.
 func (s *Set) plan(root *os.Root, name string) (step, error) {
 	target, err := s.follow(name)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s step) do(root *os.Root, content []byte) error {
 	return s.replace(root, content)
 }
 
-// replace writes the target through a file beside it, so that the target is never incomplete.
+// replace writes the content to a file in the same directory and renames it, so that the target is never incomplete.
 func (s step) replace(root *os.Root, content []byte) error {
 	part, err := root.OpenFile(s.Part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, s.Mode)
 	if err != nil {
@@ -133,13 +133,13 @@ func (s step) replace(root *os.Root, content []byte) error {
 	return root.Rename(s.Part, s.Target)
 }
 
-// undo restores the file, however far do got. It keeps a file that was edited since then.
+// undo restores the file, wherever do stopped. It does not overwrite a file that was edited since then.
 func (s step) undo(root *os.Root) error {
 	err := errors.Join(gone(root.Remove(s.Part)), s.restore(root))
 	for i := len(s.Dirs) - 1; i >= 0; i-- {
 		info, missing := root.Lstat(s.Dirs[i])
 		if missing == nil && info.IsDir() {
-			_ = root.Remove(s.Dirs[i]) // fails if it is not empty: then it is in use
+			_ = root.Remove(s.Dirs[i]) // fails if the directory is not empty, because it is in use
 		}
 	}
 	return err
@@ -156,7 +156,7 @@ func (s step) restore(root *os.Root) error {
 	return s.replace(root, s.Old)
 }
 
-// done reports whether the target is as do leaves it.
+// done reports whether the target has the content that do writes.
 func (s step) done(root *os.Root) (bool, error) {
 	now, err := root.ReadFile(s.Target)
 	if gone(err) == nil && err != nil {
@@ -165,7 +165,7 @@ func (s step) done(root *os.Root) (bool, error) {
 	return bytes.Equal(checksum(now), s.New), err
 }
 
-// gone ignores that a file does not exist.
+// gone returns nil if the error reports that a file does not exist, and any other error unchanged.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return nil

@@ -1,14 +1,13 @@
-// Package changes writes files to a directory, all or none of them: it is how a command that scaffolds or generates
-// keeps its promise that a failed run leaves the tree as it was.
+// Package changes writes files to a directory: all of them or none. Commands that scaffold or generate use it, so that a
+// failed run leaves the directory unchanged.
 //
-// A [Set] collects what files are to hold, and touches nothing. It can say what would change
-// ([Set.Stale], [Set.Diff]), and make it so ([Set.Apply]): it records the previous contents in the
-// directory of Operon's state ([local.Home]) and then replaces one file after the other. An error or
-// an interruption restores everything; after kill -9, the next Set for the directory does. A file
-// that holds what it should is never written, so that its modification time stays.
+// A [Set] collects the wanted contents of files and changes nothing. [Set.Stale] and [Set.Diff] report what would change, and
+// [Set.Apply] changes it: it records the previous contents in Operon's state directory ([local.Home]) and then replaces one
+// file after the other. An error or an interruption restores everything. After kill -9, the next Set for the directory
+// restores it. A file that has the wanted content already is never written, so that its modification time does not change.
 //
-// Links are followed only inside of the directory. Nothing that a repository contains, neither links
-// nor lists of changes, makes a Set touch files outside of it.
+// Links are followed only inside the directory. Nothing that a repository contains, neither links nor lists of changes, makes
+// a Set change files outside the directory.
 package changes
 
 import (
@@ -25,22 +24,22 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// Set is what the files below one folder are to hold.
+// Set holds the wanted contents of files below one directory.
 type Set struct {
 	dir    string
 	wanted map[string]content
 }
 
-// content is what one file is to hold. Nil bytes: it is not to be there.
+// content is the wanted content of one file. If bytes is nil, the file must not exist.
 type content struct {
 	bytes []byte
-	fresh bool // it must not be there yet
+	fresh bool // the file must not exist yet
 }
 
-// In returns an empty set for dir, which must be there. If a run before was killed while it wrote
-// into dir, what it did is undone first.
+// In returns an empty set for dir, which must exist. If an earlier run was killed while it wrote to dir, its changes are
+// undone first.
 //
-// It fails where another process is writing into dir at this moment.
+// It fails if another process is writing to dir.
 func In(dir string) (*Set, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -49,31 +48,31 @@ func In(dir string) (*Set, error) {
 	return &Set{dir: absolute, wanted: map[string]content{}}, recoverFrom(absolute)
 }
 
-// Write reports that the file at path, relative to the directory and with slashes, is to hold content,
-// whatever it holds now.
+// Write sets the wanted content of the file at path, whatever its current content is. The path is relative to the directory
+// and uses slashes.
 func (s *Set) Write(path string, holds []byte) { s.wanted[clean(path)] = content{bytes: nonNil(holds)} }
 
-// Create is Write for a file that must not be there yet: if it is, nothing can be applied.
+// Create is like Write, for a file that must not exist yet. If it exists, Apply fails and changes nothing.
 func (s *Set) Create(path string, holds []byte) {
 	s.wanted[clean(path)] = content{bytes: nonNil(holds), fresh: true}
 }
 
-// Remove reports that there is to be no file at path.
+// Remove marks the file at path for removal.
 func (s *Set) Remove(path string) { s.wanted[clean(path)] = content{} }
 
-// Paths are the files that the set is about, in order.
+// Paths returns the paths of all files in the set, in order.
 func (s *Set) Paths() []string { return slices.Sorted(maps.Keys(s.wanted)) }
 
-// Content is what the file at path is to hold, and whether the set says so.
+// Content returns the wanted content of the file at path. It returns false if the set has no content for it.
 func (s *Set) Content(path string) ([]byte, bool) {
 	wanted, ok := s.wanted[clean(path)]
 	return wanted.bytes, ok && wanted.bytes != nil
 }
 
-// Stale are the files that do not hold what they should, in order.
+// Stale returns the files that do not have the wanted content, in order.
 //
-// It fails for each path that leads out of the directory, also through a link, each that was to be created and is there,
-// and each that cannot be read.
+// It fails for each path that leads out of the directory (also through a link), each file to create that already exists, and
+// each file that cannot be read.
 func (s *Set) Stale() ([]string, error) {
 	var stale []string
 	var problems []error
@@ -105,7 +104,7 @@ func (s *Set) differs(path string) (bool, error) {
 	return wanted.bytes == nil || !bytes.Equal(now, wanted.bytes), nil
 }
 
-// Diff tells what Apply would change, as a unified diff, "" when that is nothing.
+// Diff returns the changes that Apply would make as a unified diff, or "" if there are none.
 func (s *Set) Diff() (string, error) {
 	stale, err := s.Stale()
 	if err != nil {
@@ -136,7 +135,7 @@ func (s *Set) diff(path string, now []byte, there bool) difflib.UnifiedDiff {
 	return difflib.UnifiedDiff{A: lines(now), B: lines(wanted), FromFile: from, ToFile: to, Context: 3}
 }
 
-// lines splits as difflib wants it, each line with its end.
+// lines splits a text for difflib: each line keeps its line ending.
 func lines(text []byte) []string {
 	all := strings.SplitAfter(string(text), "\n")
 	if last := len(all) - 1; all[last] == "" {
@@ -160,8 +159,8 @@ func (s *Set) read(path string) ([]byte, error) {
 	return root.ReadFile(target)
 }
 
-// follow resolves the links in a path as far as it exists, relative to the directory. It fails for links
-// that lead out of the directory.
+// follow resolves the links in the existing part of a path, relative to the directory. It fails for links that lead out of
+// the directory.
 func (s *Set) follow(path string) (string, error) {
 	led, err := filepath.EvalSymlinks(s.file(path))
 	if errors.Is(err, fs.ErrNotExist) && path != "." {
@@ -182,7 +181,7 @@ func (s *Set) file(path string) string { return filepath.Join(s.dir, filepath.Fr
 
 func clean(path string) string { return filepath.ToSlash(filepath.Clean(filepath.FromSlash(path))) }
 
-// nonNil keeps an empty file apart from one that is not to be.
+// nonNil distinguishes an empty file from a file to remove.
 func nonNil(holds []byte) []byte {
 	if holds == nil {
 		return []byte{}

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/changes"
 )
 
-// tree is what a directory holds: content by path. Folders end in a slash.
+// tree is the content of a directory: file content by path. Paths of directories end in a slash.
 type tree map[string]string
 
 func put(t *testing.T, files tree) string {
@@ -155,7 +155,7 @@ func TestNothingIsChangedByHalves(t *testing.T) {
 	}
 }
 
-// A step in the middle fails, after others were taken.
+// If a step fails after others succeeded, all files are restored.
 func TestWhatWasMovedIsMovedBack(t *testing.T) {
 	t.Parallel()
 	dir := put(t, tree{"a.txt": "a", "m/keep.txt": "keep", "z.txt": "z"})

@@ -2,7 +2,7 @@ package changes
 
 import "testing"
 
-// LeaveHalf does what a process does that is killed after it changed so many files.
+// LeaveHalf simulates a process that is killed after it changed a number of files.
 func LeaveHalf(t *testing.T, dir string, files map[string]string, moved int) {
 	t.Helper()
 	set, err := In(dir)
@@ -37,12 +37,12 @@ func LeaveHalf(t *testing.T, dir string, files map[string]string, moved int) {
 			t.Fatal(err)
 		}
 	}
-	if err := st.close(); err != nil { // as the end of a process does
+	if err := st.close(); err != nil { // as when the process ends
 		t.Fatal(err)
 	}
 }
 
-// Hold is a process that is about to write into dir, until release.
+// Hold simulates a process that is about to write to dir, until release is called.
 func Hold(t *testing.T, dir string) (release func()) {
 	t.Helper()
 	st, err := newStage(dir)

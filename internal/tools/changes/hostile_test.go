@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A repository may contain any file, so that a list of changes in it means nothing.
+// A list of changes in the project is ignored: a repository may contain any file.
 func TestAListInTheProjectTouchesNothing(t *testing.T) {
 	t.Parallel()
 	victim := filepath.Join(put(t, tree{"bashrc": "mine"}), "bashrc")
@@ -71,7 +71,7 @@ func TestLinksOutOfTheProjectAreNotFollowed(t *testing.T) {
 	}
 }
 
-// What the user wrote after the run was killed is not lost.
+// Recovery keeps files that the user wrote after the run was killed.
 func TestRecoveryKeepsLaterEdits(t *testing.T) {
 	t.Parallel()
 	dir := put(t, tree{"a.txt": "a", "b.txt": "b"})

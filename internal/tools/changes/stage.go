@@ -12,15 +12,15 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// stage keeps how to undo the changes of one directory, and is held by this process. It lies in the
-// directory of Operon's state: a list inside the project could come with the project's repository.
+// stage stores how to undo the changes of one directory, and is locked by this process. It is in Operon's state directory,
+// because a list inside the project could be part of the project's repository.
 type stage struct {
 	dir, project string
 	root         *os.Root
 	lock         *local.Lock
 }
 
-// stageOf returns the stage of a directory, which need not exist.
+// stageOf returns the stage of a directory. The stage need not exist.
 func stageOf(project string) (*stage, error) {
 	home, err := local.Home()
 	if err != nil {
@@ -30,7 +30,7 @@ func stageOf(project string) (*stage, error) {
 	return &stage{dir: filepath.Join(home, "changes", sum[:16]), project: project}, nil
 }
 
-// real resolves the links of a directory, as far as it exists.
+// real resolves the links in the existing part of a directory's path.
 func real(dir string) string {
 	if led, err := filepath.EvalSymlinks(dir); err == nil {
 		return led
@@ -53,11 +53,11 @@ func newStage(project string) (*stage, error) {
 	return st, st.hold()
 }
 
-// recoverFrom undoes what a killed process left in a directory.
+// recoverFrom undoes the changes that a killed process made in a directory.
 func recoverFrom(project string) error {
 	st, err := stageOf(project)
 	if err != nil {
-		return nil // without a directory for state, nothing was ever recorded
+		return nil // without a state directory, nothing was ever recorded
 	}
 	if _, err := os.Lstat(st.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -68,7 +68,7 @@ func recoverFrom(project string) error {
 	return st.undo()
 }
 
-// hold keeps other processes out until the stage is removed, or this process ends.
+// hold locks the directory against other processes until the stage is removed or this process ends.
 func (st *stage) hold() error {
 	lock, err := local.TryLock(filepath.Join(st.dir, "lock"))
 	if errors.Is(err, local.ErrLocked) {
@@ -85,7 +85,7 @@ func (st *stage) hold() error {
 	return nil
 }
 
-// record writes the steps to disk before the first one is taken.
+// record writes the steps to disk before the first one is executed.
 func (st *stage) record(steps []step) error {
 	list, err := json.Marshal(steps)
 	if err != nil {
@@ -104,7 +104,7 @@ func (st *stage) record(steps []step) error {
 
 func (st *stage) list() string { return filepath.Join(st.dir, "steps.json") }
 
-// undo takes all steps back, the last first, and removes the stage.
+// undo reverts all steps, the last first, and removes the stage.
 func (st *stage) undo() error {
 	steps, err := st.recorded()
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -116,7 +116,7 @@ func (st *stage) undo() error {
 	return st.remove()
 }
 
-// recorded returns the steps that were about to be taken.
+// recorded returns the recorded steps.
 func (st *stage) recorded() ([]step, error) {
 	list, err := os.ReadFile(st.list())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +129,7 @@ func (st *stage) recorded() ([]step, error) {
 	return steps, json.Unmarshal(list, &steps)
 }
 
-// remove removes the stage, the list first: without it nothing is undone.
+// remove removes the stage, the list first: without the list, nothing is undone.
 func (st *stage) remove() error {
 	return errors.Join(gone(os.Remove(st.list())), os.RemoveAll(st.dir), st.close())
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// pageSize is how many objects are held at a time.
+// pageSize is the number of objects in memory at a time.
 const pageSize = 250
 
-// Check tells what definitions would do to the objects of a cluster if they were applied. What is
-// not in the cluster yet is safe. Objects that passOver is true of are not looked at; it may be nil.
+// Check returns the effects on the objects of a cluster if the definitions were applied. A definition that is not in the
+// cluster yet is safe. Objects for which passOver returns true are skipped; passOver may be nil.
 func Check(ctx context.Context, config *rest.Config, passOver func(*unstructured.Unstructured) bool, all ...*unstructured.Unstructured) (*Report, error) {
 	cluster, err := dynamic.NewForConfig(kube.Unlimited(config))
 	if err != nil {
@@ -68,14 +68,14 @@ func check(ctx context.Context, cluster dynamic.Interface, passOver func(*unstru
 		if err != nil && version == old.Storage() {
 			return nil, err
 		}
-		if err != nil { // what converts may not run now
+		if err != nil { // the conversion webhook may not be running
 			c.add(VersionUnread, version, "", "its objects were not judged: "+err.Error())
 		}
 	}
 	return c.Result(), nil
 }
 
-// look shows all objects as they are read in a version.
+// look calls see for each object, read in the given version.
 func (c *Comparison) look(ctx context.Context, cluster dynamic.Interface, version string, see func(string, *unstructured.Unstructured)) error {
 	kind := cluster.Resource(runtimeschema.GroupVersionResource{Group: c.old.Spec.Group, Version: version, Resource: c.old.Spec.Names.Plural})
 	for next := ""; ; {

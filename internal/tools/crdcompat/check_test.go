@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// kind is a definition with a group of the test's own, and a schema of its spec.
+// kind returns a definition in the test's own group, with the given schema of its spec.
 func kind(t *testing.T, group, spec string) *unstructured.Unstructured {
 	t.Helper()
 	made := &unstructured.Unstructured{}
@@ -41,7 +41,7 @@ spec:
 	return made
 }
 
-// What is foretold of a change is what a real API server then does.
+// A real API server has exactly the effects that Check predicts.
 func TestWhatIsForetoldHappens(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -114,7 +114,7 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 	}
 }
 
-// A conversion webhook that does not answer keeps nobody from looking at what is stored.
+// If a conversion webhook does not answer, the stored objects are still checked.
 func TestAVersionThatCannotBeReadIsTold(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -142,7 +142,7 @@ func TestAVersionThatCannotBeReadIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // a kind that nobody converts would keep namespaces from going
+	t.Cleanup(func() { // a kind without a working conversion would block the deletion of namespaces
 		old.Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "None"}
 		if err := kube.InstallCRDs(context.WithoutCancel(t.Context()), env.Config, "test", old); err != nil {
 			t.Error(err)

@@ -14,22 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Comparison compares a definition with the one that it is to replace.
+// Comparison compares a definition with the one that it replaces.
 type Comparison struct {
 	old, new       *apiextensionsv1.CustomResourceDefinition
-	before, after  map[string]*schema // by the names of versions
+	before, after  map[string]*schema // by version name
 	seen           map[string]bool    // names of objects
 	found          []*Finding
 	byPlace        map[string]*Finding
-	dropped, wrong map[string]bool // what objects were found for: version and path
+	dropped, wrong map[string]bool // version and path of findings about objects
 }
 
-// Compare begins a comparison with what needs no objects to be known. A schema that cannot be read
-// is an error.
+// Compare starts a comparison with the findings that need no objects. It fails if a schema cannot be read.
 func Compare(old, new *apiextensionsv1.CustomResourceDefinition) (*Comparison, error) {
 	old, new = old.DeepCopy(), new.DeepCopy()
 	if new.Spec.Conversion == nil {
-		new.Spec.Conversion = old.Spec.Conversion // it is another client's, such as the operator's, and stays
+		new.Spec.Conversion = old.Spec.Conversion // another client, such as the operator, sets it, and it is retained
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(old)
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(new)
@@ -58,15 +57,15 @@ func schemasOf(definition *apiextensionsv1.CustomResourceDefinition) (map[string
 	return all, nil
 }
 
-// changed reports whether the change can matter to objects or clients.
+// changed reports whether the change can affect objects or clients.
 func (c *Comparison) changed() bool {
 	was, is := c.old.Spec, c.new.Spec
 	return was.Scope != is.Scope || was.Names.Kind != is.Names.Kind || !reflect.DeepEqual(was.Versions, is.Versions) ||
 		strategy(c.old) != strategy(c.new)
 }
 
-// ConversionAnnotation of a definition, with the value "operator", reports that the operator converts its
-// versions: it sets spec.conversion when it starts, and works only from then on.
+// ConversionAnnotation marks a definition whose versions are converted by the operator, if its value is "operator". The
+// operator sets spec.conversion when it starts, and converts only from then on.
 const ConversionAnnotation = "operon.dev/conversion"
 
 func strategy(definition *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.ConversionStrategyType {
@@ -134,8 +133,8 @@ func (c *Comparison) compareRest() {
 	}
 }
 
-// Reads are the versions in which objects have to be read to be judged. Without a webhook one is
-// enough, as all versions hold the same.
+// reads returns the versions in which objects have to be read to be judged. Without a webhook one version is enough, because
+// all versions have the same content.
 func (c *Comparison) reads() []string {
 	var both []string
 	for _, version := range c.old.Spec.Versions {
@@ -152,7 +151,7 @@ func (c *Comparison) reads() []string {
 	return both[:1]
 }
 
-// Object judges a stored object, as it was read in a version.
+// Object judges a stored object that was read in the given version.
 func (c *Comparison) Object(ctx context.Context, version, name string, fields map[string]any) {
 	c.seen[name] = true
 	judged := []string{version}
@@ -166,7 +165,7 @@ func (c *Comparison) Object(ctx context.Context, version, name string, fields ma
 	}
 }
 
-// judge judges an object by the schema that a version gets.
+// judge judges an object by the new schema of a version.
 func (c *Comparison) judge(ctx context.Context, version, name string, fields map[string]any) {
 	before, after := c.before[version], c.after[version]
 	earlier := before.prune(fields)
@@ -189,14 +188,14 @@ func (c *Comparison) judge(ctx context.Context, version, name string, fields map
 	}
 }
 
-// identity tells errors of one kind at one place apart from others.
+// identity returns a key that is the same for errors of one type at one place.
 func identity(err *field.Error) string { return err.Field + " " + string(err.Type) }
 
 func pathOf(err *field.Error) string {
 	return strings.TrimPrefix(strings.ReplaceAll(err.Field, "<nil>", ""), ".")
 }
 
-// held shows what a field holds.
+// held returns the value of a field as text.
 func held(fields map[string]any, path string) string {
 	value := any(fields)
 	for _, step := range strings.Split(path, ".") {
@@ -215,7 +214,7 @@ func held(fields map[string]any, path string) string {
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// anyIndex is the path of a field in whichever element of a list.
+// anyIndex replaces the indexes of list elements in a path by [*].
 func anyIndex(path string) string { return index.ReplaceAllString(path, "[*]") }
 
 func (c *Comparison) add(rule Rule, version, path, message string) *Finding {
@@ -239,7 +238,7 @@ func (c *Comparison) addObject(rule Rule, version, path, message, name string) {
 	}
 }
 
-// Result ends the comparison.
+// Result completes the comparison.
 func (c *Comparison) Result() *Result {
 	c.compareSchemas()
 	findings := slices.Clone(c.found)
@@ -253,5 +252,5 @@ func (c *Comparison) Result() *Result {
 	return &Result{Name: c.new.Name, State: state, Looked: len(c.seen), Findings: findings}
 }
 
-// order is that in which findings are told.
+// order is the order of findings in a result.
 var order = append(slices.Clone(breaking), FieldRemoved, TypeChanged, RequiredAdded, VersionUnserved, VersionUnread, ConversionAwaited, StatusLost, StorageChanged)

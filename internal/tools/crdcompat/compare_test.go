@@ -13,8 +13,8 @@ import (
 	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
-// TestScenarios plays testdata/*.txt: a line for what the definition gets in place of what, and the
-// stored objects. What is not said is as in base.
+// TestScenarios runs testdata/*.txt: each line changes the definition, and the stored objects follow. Everything else is as
+// in base.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	scenario.Run(t, 22, func(t *testing.T, given string) string {
@@ -26,7 +26,7 @@ func TestScenarios(t *testing.T) {
 			switch verb, rest, _ := strings.Cut(line, " "); verb {
 			case "stored":
 				was.Status.StoredVersions = strings.Fields(rest)
-			case "was": // also the old one is another than base
+			case "was": // the old definition differs from base, too
 				text = replaced(t, text, rest)
 				stored := was.Status.StoredVersions
 				was = definition(t, text)
@@ -78,7 +78,7 @@ spec:
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// replaced puts a text instead of another: "this" => "that".
+// replaced replaces one text by another: "this" => "that".
 func replaced(t *testing.T, text, how string) string {
 	t.Helper()
 	this, that, ok := strings.Cut(how, " => ")
@@ -120,7 +120,7 @@ func objectsIn(t *testing.T, text, version string) []map[string]any {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := &unstructured.Unstructured{} // with numbers as a client reads them
+		again := &unstructured.Unstructured{} // with numbers of the types that a client reads
 		if err := again.UnmarshalJSON(data); err != nil {
 			t.Fatal(err)
 		}

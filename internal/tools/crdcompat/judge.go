@@ -11,16 +11,16 @@ import (
 	"github.com/operon-framework/operon/internal/tools/crdschema"
 )
 
-// Verdict is what an API server says of an object.
+// Verdict is an API server's judgment of an object.
 type Verdict struct {
-	// Unknown are the paths of fields that the schema lacks, and that would be dropped.
+	// Unknown lists the paths of fields that the schema lacks. They would be dropped.
 	Unknown []string
-	// Wrong is why it would be refused, with paths such as spec.size.
+	// Wrong lists the reasons why the object would be rejected, with paths such as spec.size.
 	Wrong field.ErrorList
 }
 
-// Judge tells what would become of an object if it were created, without a cluster: by the schema of its
-// version, defaults set, rules in CEL included. It fails where the definition has no such version.
+// Judge returns what would happen to an object if it were created, without a cluster: it uses the schema of the object's
+// version, including defaults and CEL rules. It fails if the definition does not have this version.
 func Judge(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition, object *unstructured.Unstructured) (*Verdict, error) {
 	wanted := object.GroupVersionKind().Version
 	for _, version := range definition.Spec.Versions {

@@ -6,59 +6,59 @@ import (
 	"strings"
 )
 
-// Rule is what a finding is about.
+// Rule is the subject of a finding.
 type Rule string
 
-// The rules. Those of the first group break what is stored; a change that would do so is not [Report.Safe].
+// The rules. Findings of the first group break stored objects: a change with such a finding is not [Report.Safe].
 const (
-	// VersionDropped: a version is taken out in which objects may be stored.
+	// VersionDropped: a version is removed in which objects may be stored.
 	VersionDropped Rule = "version-dropped"
-	// ScopeChanged: objects would be in namespaces that were in none, or the other way.
+	// ScopeChanged: the scope of the objects changes between namespaced and cluster.
 	ScopeChanged Rule = "scope-changed"
-	// KindChanged: the kind of the stored objects gets another name.
+	// KindChanged: the kind of the stored objects is renamed.
 	KindChanged Rule = "kind-changed"
-	// ConversionLost: versions were converted by a webhook, and would be by nothing.
+	// ConversionLost: versions were converted by a webhook, and would no longer be converted.
 	ConversionLost Rule = "conversion-lost"
 	// FieldPruned: objects hold data in a field that would be dropped.
 	FieldPruned Rule = "field-pruned"
-	// ObjectInvalid: objects could not be written any more.
+	// ObjectInvalid: objects could no longer be written.
 	ObjectInvalid Rule = "object-invalid"
 
-	// FieldRemoved: a field is taken out of the schema; no stored object holds data there.
+	// FieldRemoved: a field is removed from the schema; no stored object holds data in it.
 	FieldRemoved Rule = "field-removed"
-	// TypeChanged: a field gets another type; no stored object is invalid for it.
+	// TypeChanged: the type of a field changes; this makes no stored object invalid.
 	TypeChanged Rule = "type-changed"
-	// RequiredAdded: a field has to be there that did not, and has no default.
+	// RequiredAdded: a field becomes required and has no default.
 	RequiredAdded Rule = "required-added"
-	// VersionUnserved: clients that use the version will not find it.
+	// VersionUnserved: the version is no longer served to clients that use it.
 	VersionUnserved Rule = "version-unserved"
-	// VersionUnread: objects could not be read in the version, as when what converts them does not run.
+	// VersionUnread: objects could not be read in the version, for example because the conversion webhook does not run.
 	VersionUnread Rule = "version-unread"
-	// ConversionAwaited: the operator converts versions, and does not yet.
+	// ConversionAwaited: the operator converts the versions, but does not do so yet.
 	ConversionAwaited Rule = "conversion-awaited"
-	// StatusLost: a version has no subresource status any more, by which operators write.
+	// StatusLost: a version loses its subresource status, which operators use to write the status.
 	StatusLost Rule = "status-lost"
-	// StorageChanged: objects stay stored in the older version until each is written.
+	// StorageChanged: objects stay stored in the older version until each is written again.
 	StorageChanged Rule = "storage-changed"
 )
 
 var breaking = []Rule{VersionDropped, ScopeChanged, KindChanged, ConversionLost, FieldPruned, ObjectInvalid}
 
-// shownObjects is how many objects a finding names.
+// shownObjects is the number of objects that a finding names.
 const shownObjects = 5
 
-// Finding is one thing that the change would do.
+// Finding is one effect of the change.
 type Finding struct {
 	Rule Rule `json:"rule"`
-	// Breaks tells that stored objects would lose data or could not be written any more.
+	// Breaks reports that stored objects would lose data or could no longer be written.
 	Breaks bool `json:"breaks"`
-	// Version is the one whose schema it is about, if it is about one.
+	// Version is the version whose schema the finding is about, if any.
 	Version string `json:"version,omitempty"`
-	// Path is the field's, such as spec.ports[*].name.
+	// Path is the path of the field, such as spec.ports[*].name.
 	Path string `json:"path,omitempty"`
-	// Message says what would happen, and what to do about it.
+	// Message describes the effect and what to do about it.
 	Message string `json:"message"`
-	// Objects are the first of those that it happens to, and Count is how many there are.
+	// Objects names the first of the affected objects, and Count is the number of affected objects.
 	Objects []string `json:"objects,omitempty"`
 	Count   int      `json:"count,omitempty"`
 }
@@ -85,7 +85,7 @@ func (f *Finding) String() string {
 	return text
 }
 
-// State is how a definition differs from the cluster's.
+// State describes how a definition differs from the definition in the cluster.
 type State string
 
 // The states.
@@ -95,16 +95,16 @@ const (
 	Changed   State = "changed"
 )
 
-// Result is what became known of one definition.
+// Result holds the findings for one definition.
 type Result struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Looked is how many stored objects were looked at.
+	// Looked is the number of stored objects that were checked.
 	Looked   int        `json:"looked"`
 	Findings []*Finding `json:"findings"`
 }
 
-// Safe reports whether the change breaks nothing that is stored.
+// Safe reports whether the change breaks no stored object.
 func (r *Result) Safe() bool {
 	return !slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Breaks })
 }
@@ -125,12 +125,12 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// Report is what became known of several definitions.
+// Report holds the results for several definitions.
 type Report struct {
 	Definitions []*Result `json:"definitions"`
 }
 
-// Safe reports whether the changes break nothing that is stored.
+// Safe reports whether the changes break no stored object.
 func (r *Report) Safe() bool {
 	return !slices.ContainsFunc(r.Definitions, func(one *Result) bool { return !one.Safe() })
 }

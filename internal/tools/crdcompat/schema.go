@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/crdschema"
 )
 
-// schema judges stored objects of one version as an API server does.
+// schema judges stored objects of one version like an API server.
 type schema struct {
 	*crdschema.Schema
 	version apiextensionsv1.CustomResourceDefinitionVersion
@@ -41,7 +41,7 @@ func (s *schema) wrong(ctx context.Context, fields map[string]any) field.ErrorLi
 	return s.Create(ctx, s.Normalized(fields))
 }
 
-// same reports whether two versions mean the same for objects.
+// same reports whether two versions have the same schema.
 func (s *schema) same(other *schema) bool {
 	return s != nil && other != nil && reflect.DeepEqual(s.version.Schema, other.version.Schema)
 }

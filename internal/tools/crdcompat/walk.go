@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// compareSchemas tells what changes in schemas that no stored object shows.
+// compareSchemas adds findings about changes of schemas that affect no stored object.
 func (c *Comparison) compareSchemas() {
 	for _, version := range slices.Sorted(maps.Keys(c.after)) {
 		before, after := c.before[version], c.after[version]
@@ -21,7 +21,7 @@ func (c *Comparison) compareSchemas() {
 	}
 }
 
-// walk goes through two schemas of one version side by side.
+// walk compares two schemas of one version field by field.
 type walk struct {
 	*Comparison
 	version string
@@ -56,12 +56,12 @@ func (w walk) compare(at string, was, is *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// open tells schemas that take fields which they do not name.
+// open reports whether a schema accepts fields that it does not name.
 func open(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s.AdditionalProperties != nil || s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
 
-// notice adds a finding, unless an object was found for its place.
+// notice adds a finding, unless there already is a finding about objects at its place.
 func (w walk) notice(rule Rule, path, message string) {
 	for place := range maps.Keys(w.dropped) {
 		if within(place, w.version+" "+path) {
@@ -76,7 +76,7 @@ func (w walk) notice(rule Rule, path, message string) {
 	w.add(rule, w.version, path, message)
 }
 
-// within reports whether a place is another one or in it.
+// within reports whether a place is equal to another one or inside it.
 func within(place, other string) bool {
 	return place == other || strings.HasPrefix(place, other+".") || strings.HasPrefix(place, other+"[")
 }

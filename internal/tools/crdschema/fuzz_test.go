@@ -18,7 +18,7 @@ func FuzzSchema(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, crd, object []byte) {
 		var read, fields unstructured.Unstructured
-		if yaml.Unmarshal(crd, &read) != nil || yaml.Unmarshal(object, &fields) != nil { // as UnmarshalJSON, with whole numbers
+		if yaml.Unmarshal(crd, &read) != nil || yaml.Unmarshal(object, &fields) != nil { // like UnmarshalJSON, which reads whole numbers as int64
 			return
 		}
 		typed, err := kube.ReadCRD(&read)

@@ -25,7 +25,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// Schema is that of one version of a CustomResourceDefinition. A nil Schema, of a version that has none, accepts everything.
+// Schema is the schema of one version of a CustomResourceDefinition. A nil Schema, of a version without a schema, accepts
+// everything.
 type Schema struct {
 	*structural.Structural
 
@@ -62,7 +63,7 @@ func New(version *apiextensionsv1.CustomResourceDefinitionVersion) (*Schema, err
 	return s, nil
 }
 
-// Unknown returns the paths of fields that the schema lacks. An API server drops them.
+// Unknown returns the paths of fields that the schema lacks. An API server drops these fields.
 func (s *Schema) Unknown(fields map[string]any) []string {
 	if s == nil {
 		return nil
@@ -82,8 +83,8 @@ func (s *Schema) Normalized(fields map[string]any) map[string]any {
 	return fields
 }
 
-// Written returns what an API server stores of an object that a client writes: normalized, and without a status if that is a
-// subresource.
+// Written returns what an API server stores when a client writes an object: the normalized object, without its status if the
+// status is a subresource.
 func (s *Schema) Written(fields map[string]any) map[string]any {
 	if s != nil && s.status {
 		if _, there := fields["status"]; there {
@@ -94,7 +95,7 @@ func (s *Schema) Written(fields map[string]any) map[string]any {
 	return s.Normalized(fields)
 }
 
-// Create returns why an API server rejects a new object, which is normalized. It ignores metadata.
+// Create returns the reasons why an API server rejects a new object, which must be normalized. It ignores metadata.
 func (s *Schema) Create(ctx context.Context, fields map[string]any) field.ErrorList {
 	if s == nil {
 		return nil
@@ -105,8 +106,8 @@ func (s *Schema) Create(ctx context.Context, fields map[string]any) field.ErrorL
 	return s.withRules(ctx, wrong, fields, nil)
 }
 
-// Update returns why an API server rejects a change of an object, both normalized. Like an API server, it tolerates most errors
-// that the old object has too.
+// Update returns the reasons why an API server rejects a change of an object. Both must be normalized. Like an API server, it
+// tolerates most errors that the old object has, too.
 func (s *Schema) Update(ctx context.Context, fields, old map[string]any) field.ErrorList {
 	if s == nil {
 		return nil
@@ -131,7 +132,7 @@ func (s *Schema) withRules(ctx context.Context, wrong field.ErrorList, fields, o
 	if s.rules == nil {
 		return wrong
 	}
-	var before any // an interface without a value, where there is no old object
+	var before any // a nil interface if there is no old object
 	if old != nil {
 		before = old
 	}
@@ -139,7 +140,7 @@ func (s *Schema) withRules(ctx context.Context, wrong field.ErrorList, fields, o
 	return append(wrong, broken...)
 }
 
-// unratcheted are the checks that are the same for new and changed objects: embedded objects and the number of replicas.
+// unratcheted executes the checks that are the same for new and changed objects: embedded objects and the number of replicas.
 func (s *Schema) unratcheted(ctx context.Context, fields map[string]any) field.ErrorList {
 	if err := objectmeta.Coerce(nil, fields, s.Structural, false, false); err != nil {
 		return field.ErrorList{err}

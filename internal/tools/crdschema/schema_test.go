@@ -64,7 +64,7 @@ spec:
               quantity: {type: string, x-kubernetes-validations: [{rule: "isQuantity(self)"}]}
 `
 
-// corpus are specs, each valid or not.
+// corpus lists specs, some valid and some not.
 var corpus = []string{
 	`{}`, `{unknown: 1}`, `{min: null}`, `{note: null}`, `{max: null}`, `{colour: red}`, `{colour: green}`, `{colour: blue}`, `{name: abc}`, `{name: toolong}`, `{name: A}`,
 	`{min: 3, max: 2}`, `{max: 0}`, `{max: 10}`, `{max: 10, min: 11}`, `{odd: 2}`, `{odd: 2, name: A}`, `{odd: 2, colour: blue}`, `{odd: "1"}`, `{replicas: -1}`, `{replicas: 4294967296}`, `{replicas: 3}`,
@@ -74,7 +74,7 @@ var corpus = []string{
 	`{free: {a: {b: 1}}}`, `{quantity: 1Gi}`, `{quantity: much}`,
 }
 
-// before are specs that are stored, and then changed to each of the corpus. The last two are invalid, but were stored
+// before lists specs that are stored, and then changed to each spec of the corpus. The last two are invalid, but were stored
 // under a schema that allowed them.
 var before = []string{`{}`, `{colour: red}`, `{users: [{name: a}], set: [a], replicas: 2}`, `{max: 50}`, `{odd: 2}`}
 
@@ -164,7 +164,7 @@ func site(t *testing.T, group, name, spec string) *unstructured.Unstructured {
 	return made
 }
 
-// agree compares the errors, or what is stored.
+// agree compares the errors or the stored objects.
 func agree(t *testing.T, what string, ours field.ErrorList, written map[string]any, got *unstructured.Unstructured, err error) {
 	t.Helper()
 	var refused *apierrors.StatusError

@@ -38,7 +38,7 @@ func olderDefinitions(ctx context.Context, dir, against string) (map[string]*api
 	return definitions(against, objects, err)
 }
 
-// atRevision reads config/crd as it was in a revision, from a copy that goes again.
+// atRevision reads config/crd at a git revision, from a temporary copy.
 func atRevision(ctx context.Context, dir, revision string) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	if strings.HasPrefix(revision, "-") {
 		return nil, fmt.Errorf("--against %s: not a file, directory or git revision", revision)
@@ -73,7 +73,7 @@ func atRevision(ctx context.Context, dir, revision string) (map[string]*apiexten
 		}
 		read, err := project.ReadFile(copied, file)
 		if err != nil {
-			continue // a patch for kustomize
+			continue // a kustomize patch
 		}
 		objects = append(objects, read...)
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAgainstARevision: definitions as they were are read from git, whatever lies in the directory now, in
-// a project that is a directory of its repository.
+// TestAgainstARevision: older definitions are read from git, whatever the directory contains now, in a project that is a
+// subdirectory of its repository.
 func TestAgainstARevision(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -55,7 +55,7 @@ func TestAgainstARevision(t *testing.T) {
 	}
 }
 
-// TestExamineRefusesWhatItCannotRead, in one clear error, with the compiler's words where there are some.
+// TestExamineRefusesWhatItCannotRead: Examine returns one clear error, with the compiler's message if there is one.
 func TestExamineRefusesWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	const module = "module example.com/web\n\ngo 1.26\n"

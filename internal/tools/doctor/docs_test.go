@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
 
-// TestDocs: docs/lint.md lists the rules in their own words, each with what it finds in its bad case.
+// TestDocs: docs/lint.md contains the descriptions of all rules, each with its finding in its bad case.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	const file, heading = "../../../docs/lint.md", "## The rules\n"
@@ -36,7 +36,7 @@ func TestDocs(t *testing.T) {
 	golden(t, file, []byte(all.String()))
 }
 
-// documented is what is said of a rule.
+// documented returns the documentation of a rule.
 func documented(t *testing.T, r *rule.Rule) string {
 	t.Helper()
 	bad := findings(t, r, "bad")
@@ -52,7 +52,7 @@ func documented(t *testing.T, r *rule.Rule) string {
 		language, snippet(t, filepath.Join("testdata", "rules", r.Name, "bad", filepath.FromSlash(first.File)), first.Line), first.Place, first.Message)
 }
 
-// snippet is a line of a file and its neighbors, moved to the left.
+// snippet returns a line of a file and its neighbors, without their common indentation.
 func snippet(t *testing.T, file string, line int) string {
 	t.Helper()
 	content, err := os.ReadFile(file)

@@ -13,32 +13,32 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Finding is one place where a rule is broken.
+// Finding is one place that violates a rule.
 type Finding = rule.Finding
 
-// Rules returns all rules: manifests first, then code, then the comments that ignore others.
+// Rules returns all rules: first for manifests, then for code, then for the comments that ignore other rules.
 func Rules() []*rule.Rule {
 	return slices.Concat(manifest.Rules, code.Rules, []*rule.Rule{ignoreComment, ignoreUnused})
 }
 
-// Options choose what is looked at.
+// Options select what is checked.
 type Options struct {
-	// Only are the rules that are asked, by default all. Skip are those that are not.
+	// Only lists the rules to check, by default all. Skip lists the rules not to check.
 	Only, Skip []string
-	// Against is a file or directory of older CustomResourceDefinitions, or a revision of git, that those of
-	// the project are to be safe upgrades of. "" asks nothing.
+	// Against is a file or directory of older CustomResourceDefinitions, or a git revision. The project's definitions must be
+	// safe upgrades of them. "" disables the check.
 	Against string
-	// Main is the directory of the main package, where the project has several.
+	// Main is the directory of the main package, if the project has several.
 	Main string
 }
 
-// Report is what was found.
+// Report holds the findings.
 type Report struct {
-	// Findings are in order of files and lines.
+	// Findings are sorted by file and line.
 	Findings []Finding `json:"findings"`
-	// Ignored is how many there were that comments ignore.
+	// Ignored is the number of findings that comments ignore.
 	Ignored int `json:"ignored"`
-	// Rules is how many rules were asked.
+	// Rules is the number of rules that were checked.
 	Rules int `json:"rules"`
 
 	dir string
@@ -49,7 +49,7 @@ func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == rule.Error })
 }
 
-// Check reports whether the rules that are named exist.
+// Check returns an error if a named rule does not exist.
 func (o Options) Check() error {
 	known := map[string]bool{}
 	for _, r := range Rules() {
@@ -64,7 +64,7 @@ func (o Options) Check() error {
 	return errors.Join(problems...)
 }
 
-// near names a rule that may be meant.
+// near suggests a rule with a similar name.
 func near(name string) string {
 	for _, r := range Rules() {
 		if strings.HasPrefix(r.Name, name) || strings.Contains(r.Name, name) && len(name) > 2 {
@@ -74,13 +74,13 @@ func near(name string) string {
 	return ""
 }
 
-// asks reports whether a rule is asked.
+// asks reports whether a rule is to be checked.
 func (o Options) asks(r *rule.Rule) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, r.Name)) && !slices.Contains(o.Skip, r.Name)
 }
 
-// Examine reads the project in dir and asks the rules. It fails where that is no project, where its
-// manifests cannot be read, and where its code does not compile.
+// Examine reads the project in dir and checks the rules. It fails if dir is not a project, if its manifests cannot be read,
+// or if its code does not compile.
 func Examine(ctx context.Context, dir string, options Options) (*Report, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func Examine(ctx context.Context, dir string, options Options) (*Report, error) 
 	return examine(s, options)
 }
 
-// examine asks the rules, and leaves out what comments ignore.
+// examine checks the rules, and leaves out findings that comments ignore.
 func examine(s *rule.Subject, options Options) (*Report, error) {
 	report := &Report{dir: s.Dir, Findings: []Finding{}}
 	var found []Finding

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestExamples: nothing is wrong with what users begin from.
+// TestExamples: the rules find nothing in the examples from which users start.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"memcached", "podrequest", "site", "store", "vmgroup"} {

@@ -12,8 +12,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
 
-// Fix does what can be done without a change of meaning, all of it or nothing, and returns the findings
-// that are no more. They are taken out of the report.
+// Fix fixes all findings that can be fixed without a change of meaning, or none of them if one fails. It removes the fixed
+// findings from the report and returns them.
 func (r *Report) Fix(ctx context.Context) ([]Finding, error) {
 	edits := map[string][]rule.Edit{}
 	var fixed, rest []Finding
@@ -48,7 +48,7 @@ func (r *Report) Fix(ctx context.Context) ([]Finding, error) {
 	return fixed, nil
 }
 
-// edited applies edits from the last line to the first, so that the numbers of lines stay right.
+// edited applies edits from the last line to the first, so that line numbers stay correct.
 func edited(content string, edits []rule.Edit) string {
 	slices.SortFunc(edits, func(a, b rule.Edit) int { return cmp.Compare(b.Line, a.Line) })
 	edits = slices.Compact(edits)

@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/sarif"
 )
 
-// JSON writes the report as an object, findings in order of their places.
+// JSON writes the report as an object, with findings sorted by place.
 func (r *Report) JSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -16,8 +16,8 @@ func (r *Report) JSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// SARIF writes a result for each finding, in the Static Analysis Results Interchange Format 2.1.0: for
-// code scanning. Results of two runs with the same fingerprint are the same finding, though lines moved.
+// SARIF writes the report in the Static Analysis Results Interchange Format 2.1.0, for code scanning, with one result for
+// each finding. Results of two runs with the same fingerprint are the same finding, even if lines moved.
 func (r *Report) SARIF(w io.Writer) error {
 	run := sarif.Run{Tool: "operon lint", ID: "operon-doctor/", Columns: "unicodeCodePoints"}
 	for _, one := range Rules() {
@@ -29,7 +29,7 @@ func (r *Report) SARIF(w io.Writer) error {
 	same := map[string]int{}
 	for _, f := range r.Findings {
 		key := f.Rule + "\n" + f.File + "\n" + f.Message
-		same[key]++ // a fingerprint has no line: of equal ones in a file, it has the number
+		same[key]++ // a fingerprint has no line: equal findings in a file are numbered
 		run.Results = append(run.Results, sarif.Result{
 			Rule: f.Rule, Level: levels[f.Severity], Message: resultText(&f), Key: key + string(rune(same[key])),
 			Locations: []sarif.Object{{"physicalLocation": sarif.Physical(f.File, sarif.Object{"startLine": f.Line, "startColumn": f.Column})}},
@@ -38,7 +38,7 @@ func (r *Report) SARIF(w io.Writer) error {
 	return run.Write(w)
 }
 
-// levels are SARIF's words.
+// levels maps severities to SARIF levels.
 var levels = map[rule.Severity]string{rule.Error: sarif.Error, rule.Warning: sarif.Warning, rule.Advice: sarif.Note}
 
 func resultText(f *Finding) string { return f.Message + ". " + f.Reason + " Fix: " + f.Fix }

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// These two rules are about comments, and asked when all others have been.
+// These two rules are about ignore comments. They are checked after all others.
 var (
 	ignoreComment = &rule.Rule{
 		Name: "ignore-comment", Severity: rule.Error,
@@ -30,20 +30,20 @@ var (
 	}
 )
 
-// ignored is one comment.
+// ignored is one ignore comment.
 type ignored struct {
 	rule.Place
 	rule, reason string
-	whole        bool // the line has nothing but the comment
+	whole        bool // the line contains only the comment
 	used         bool
 }
 
-// ignores are the comments of a project, by file and the line that they are about.
+// ignores holds the ignore comments of a project, by file and by the line that they apply to.
 type ignores map[string]map[int][]*ignored
 
 var ignoring = regexp.MustCompile(`^(.*?)(?://operon:ignore|#\s*operon:ignore)(?:[ \t]+(\S+))?(?:[ \t]+(.*\S))?\s*$`)
 
-// readIgnores reads all comments in Go code and manifests.
+// readIgnores reads all ignore comments in Go code and manifests.
 func readIgnores(s *rule.Subject) (ignores, error) {
 	all := ignores{}
 	for file := range filesOf(s) {
@@ -59,7 +59,7 @@ func readIgnores(s *rule.Subject) (ignores, error) {
 	return all, nil
 }
 
-// filesOf are the files that rules look at, relative to the project.
+// filesOf returns the files that rules check, relative to the project.
 func filesOf(s *rule.Subject) map[string]bool {
 	files := map[string]bool{}
 	for _, p := range s.Code.Packages {
@@ -84,8 +84,8 @@ func filesOf(s *rule.Subject) map[string]bool {
 	return files
 }
 
-// read finds the comments of a file. One in a line of its own is about the next line that is no comment, and
-// about the markers that it stands among.
+// read finds the ignore comments of a file. A comment on its own line applies to the next line that is not a comment, and to
+// the adjacent comment lines, such as markers.
 func (all ignores) read(file, content string) {
 	mark := "#"
 	if strings.HasSuffix(file, ".go") {
@@ -99,7 +99,7 @@ func (all ignores) read(file, content string) {
 		}
 		before := strings.TrimSpace(found[1])
 		if strings.HasPrefix(before, mark) || quoted(found[1]) {
-			continue // a comment or a text that speaks of such comments
+			continue // a comment or a text that mentions ignore comments
 		}
 		one := &ignored{Place: rule.Place{File: file, Line: i + 1, Column: len(found[1]) + 1}, rule: found[2], reason: found[3], whole: before == ""}
 		all.cover(one, i+1)
@@ -119,7 +119,7 @@ func (all ignores) read(file, content string) {
 	}
 }
 
-// cover makes a comment be about a line.
+// cover makes a comment apply to a line.
 func (all ignores) cover(one *ignored, line int) {
 	if all[one.File] == nil {
 		all[one.File] = map[int][]*ignored{}
@@ -127,13 +127,13 @@ func (all ignores) cover(one *ignored, line int) {
 	all[one.File][line] = append(all[one.File][line], one)
 }
 
-// isComment tells a line that has nothing but a comment, or divides documents.
+// isComment reports whether a line contains only a comment, or separates documents.
 func isComment(line, mark string) bool {
 	line = strings.TrimSpace(line)
 	return strings.HasPrefix(line, mark) || line == "---" && mark == "#"
 }
 
-// quoted reports whether a text ends within a string.
+// quoted reports whether a text ends inside a string.
 func quoted(text string) bool {
 	return strings.Count(text, `"`)%2 == 1 || strings.Count(text, "`")%2 == 1
 }
@@ -151,7 +151,7 @@ func (all ignores) ignore(f *Finding) bool {
 	return done
 }
 
-// findings are what is wrong with the comments themselves.
+// findings returns the findings about the ignore comments themselves.
 func (all ignores) findings(options Options) []Finding {
 	known := map[string]*rule.Rule{}
 	for _, r := range Rules() {
@@ -190,7 +190,7 @@ func (all ignores) findings(options Options) []Finding {
 	return findings
 }
 
-// each visits every comment once.
+// each visits each comment once.
 func (all ignores) each(visit func(*ignored)) {
 	seen := map[*ignored]bool{}
 	for _, lines := range all {

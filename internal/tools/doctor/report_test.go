@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
 
-// sampleReport has one finding of each kind, two of them in one file.
+// sampleReport returns a report with one finding of each kind, two of them in one file.
 func sampleReport() *Report {
 	long := "a/folder/with/a/name/that/is/longer/than/a/narrow/terminal/is/wide/controller.go"
 	return &Report{Rules: 46, Ignored: 2, Findings: []Finding{
@@ -41,8 +41,8 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestSARIF: results point at the rules, and equal findings in one file have fingerprints of their own
-// that do not change when lines move.
+// TestSARIF: results refer to the rules, and equal findings in one file have different fingerprints that do not change when
+// lines move.
 func TestSARIF(t *testing.T) {
 	t.Parallel()
 	read := func(r *Report) (prints []string) {

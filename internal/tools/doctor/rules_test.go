@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is found, and docs/lint.md, as they are now")
 
-// cases are all Go packages of testdata, type-checked in one load: dear, so that tests share it.
+// cases returns all Go packages of testdata. They are type-checked in one load that all tests share, because it is expensive.
 var cases = sync.OnceValues(func() ([]*packages.Package, error) {
 	dir, err := filepath.Abs("testdata")
 	if err != nil {
@@ -28,8 +28,8 @@ var cases = sync.OnceValues(func() ([]*packages.Package, error) {
 	return rule.Load(context.Background(), dir, "./...")
 })
 
-// TestRules: each rule has a directory in testdata with a project in which it finds what find.txt says, and a
-// similar one in which it finds nothing. Adding a rule is adding a directory.
+// TestRules: each rule has a directory in testdata with a project in which it finds exactly the findings in find.txt, and a
+// similar project in which it finds nothing. To test a new rule, add a directory.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -61,7 +61,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// findings are those of one rule in a case. Comments are about other rules, so that these are asked, too.
+// findings returns the findings of one rule in a test case. All rules are checked, because ignore comments are about other
+// rules.
 func findings(t *testing.T, r *rule.Rule, name string) []Finding {
 	t.Helper()
 	report, err := examine(subject(t, filepath.Join("testdata", "rules", r.Name, name)), Options{})
@@ -77,7 +78,7 @@ func findings(t *testing.T, r *rule.Rule, name string) []Finding {
 	return found
 }
 
-// subject reads a case as Examine reads a project, except for what Go needs.
+// subject reads a test case like Examine reads a project, except for the Go code.
 func subject(t *testing.T, folder string) *rule.Subject {
 	t.Helper()
 	dir, err := filepath.Abs(folder)
@@ -108,7 +109,7 @@ func subject(t *testing.T, folder string) *rule.Subject {
 	return s
 }
 
-// below are the packages in a directory.
+// below returns the packages in a directory.
 func below(t *testing.T, dir string) []*packages.Package {
 	t.Helper()
 	all, err := cases()
@@ -124,7 +125,7 @@ func below(t *testing.T, dir string) []*packages.Package {
 	return some
 }
 
-// told is what a golden file keeps of findings.
+// told formats findings for a golden file.
 func told(found []Finding) []byte {
 	var all bytes.Buffer
 	for _, f := range found {

@@ -9,17 +9,17 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// Look is how text is written for a terminal, a file or a log.
+// Look describes how text is written for a terminal, a file or a log.
 type Look = terminal.Look
 
 const indent = 6
 
 const bold, dim, red, yellow, green = terminal.Bold, terminal.Dim, terminal.Red, terminal.Yellow, terminal.Green
 
-// colourOf is how a severity is shown.
+// colourOf is the color of each severity.
 var colourOf = map[rule.Severity]string{rule.Error: red, rule.Warning: yellow, rule.Advice: dim}
 
-// Text writes the findings, grouped by files, and a line that counts them.
+// Text writes the findings, grouped by file, and a line with their counts.
 func (r *Report) Text(w io.Writer, look Look) error {
 	var all strings.Builder
 	file := ""
@@ -47,7 +47,7 @@ func printFinding(l Look, out *strings.Builder, f *Finding) {
 	out.WriteString("\n")
 }
 
-// put writes a text below a finding, in as many lines as it takes.
+// put writes a text below a finding, wrapped to as many lines as needed.
 func put(l Look, out *strings.Builder, colour, text string) {
 	for _, line := range terminal.Wrap(text, l.Columns()-indent) {
 		out.WriteString(strings.Repeat(" ", indent) + l.Paint(colour, line) + "\n")
@@ -79,7 +79,7 @@ func summary(l Look, r *Report) string {
 	return text
 }
 
-// Fixed writes what was fixed.
+// Fixed writes the findings that were fixed.
 func Fixed(w io.Writer, fixed []Finding, look Look) error {
 	for _, f := range fixed {
 		if _, err := fmt.Fprintf(w, "%s %s %s: %s\n", look.Paint(green, "fixed"), f.Place, f.Rule, f.Message); err != nil {
@@ -89,7 +89,7 @@ func Fixed(w io.Writer, fixed []Finding, look Look) error {
 	return nil
 }
 
-// List writes what each rule is about.
+// List writes the description of each rule.
 func List(w io.Writer, look Look) error {
 	var all strings.Builder
 	for _, r := range Rules() {

@@ -17,21 +17,20 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
-// Options say what to explain.
+// Options select the object to explain.
 type Options struct {
-	// Kind is a kind, a resource or a short name, with or without its group: Memcached,
-	// memcacheds, memcached.cache.example.com.
+	// Kind is a kind, a resource or a short name, with or without its group: Memcached, memcacheds, memcached.cache.example.com.
 	Kind, Name string
-	// Namespace of the object, by default that of the kubeconfig.
+	// Namespace is the namespace of the object, by default the namespace of the kubeconfig.
 	Namespace string
-	// Where is the cluster.
+	// Where selects the cluster.
 	Where up.Where
-	// Endpoint is where the operator answers, HOST:PORT. Empty: those that `operon up` runs on
-	// this machine, and the default port, are asked whether they manage the kind.
+	// Endpoint is the debug endpoint of the operator, HOST:PORT. If it is empty, the operators that `operon up` runs on this
+	// machine, and the default port, are queried whether they manage the kind.
 	Endpoint string
 }
 
-// Answer is what there is to say of an object.
+// Answer is the explanation of an object.
 type Answer struct {
 	Now        time.Time `json:"now"`
 	Group      string    `json:"group,omitempty"`
@@ -39,31 +38,30 @@ type Answer struct {
 	Namespace  string    `json:"namespace,omitempty"`
 	Name       string    `json:"name"`
 	Generation int64     `json:"generation"`
-	// Observed is the generation that the status speaks of, 0 where it does not say.
+	// Observed is the observedGeneration of the status, or 0 if the status does not have it.
 	Observed int64 `json:"observedGeneration,omitempty"`
 	Deleting bool  `json:"deleting,omitempty"`
 	Paused   bool  `json:"paused,omitempty"`
 
-	// State is Ready, InProgress, Failed or Terminating, as kstatus has it, and Message why.
+	// State is Ready, InProgress, Failed or Terminating, as computed by kstatus, and Message the reason.
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
-	// Ready is the condition, nil where there is none. Others are those that are not as they
-	// should be.
+	// Ready is the condition Ready, or nil if there is none. Conditions are the other conditions that indicate a problem.
 	Ready      *metav1.Condition  `json:"ready,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Trouble is what the object owns that is not ready, in lines, indented by ownership.
+	// Trouble lists the child objects that are not ready, one in a line, indented by ownership.
 	Trouble []string `json:"trouble,omitempty"`
 	Events  []Event  `json:"events,omitempty"`
 
-	// Operator is who answered, empty where nobody did. Passes are its last reconciles of the
-	// object, the newest first.
+	// Operator is the operator that answered, or empty if none did. Passes are its last reconciles of the object, the newest
+	// first.
 	Operator string              `json:"operator,omitempty"`
 	Passes   []reconcilelog.Pass `json:"passes,omitempty"`
-	// Lacks says what could not be told, and how to get it.
+	// Lacks lists the missing information, and how to get it.
 	Lacks []string `json:"lacks,omitempty"`
 }
 
-// Event is something that happened to the object or to what it owns.
+// Event is a Kubernetes event about the object or one of its child objects.
 type Event struct {
 	At      time.Time `json:"at"`
 	Type    string    `json:"type"`
@@ -73,8 +71,8 @@ type Event struct {
 	Count   int       `json:"count,omitempty"`
 }
 
-// Of explains an object. An error says why there is nothing to explain; what is merely
-// missing from an answer stands in its Lacks.
+// Of explains an object. It returns an error if the object cannot be explained. Information that is merely missing is listed
+// in Lacks.
 func Of(ctx context.Context, options Options) (*Answer, error) {
 	cluster, err := up.Find(ctx, options.Where)
 	if err != nil {
@@ -105,7 +103,7 @@ func Of(ctx context.Context, options Options) (*Answer, error) {
 	return answer(ctx, cluster.Config, object, options), nil
 }
 
-// answer gathers what the sources say.
+// answer collects the information from all sources.
 func answer(ctx context.Context, cluster *rest.Config, object *unstructured.Unstructured, options Options) *Answer {
 	kind := object.GroupVersionKind()
 	a := &Answer{
@@ -119,10 +117,10 @@ func answer(ctx context.Context, cluster *rest.Config, object *unstructured.Unst
 	return a
 }
 
-// pausedAnnotation is reconcile.PausedAnnotation, whose package is too much for a tool.
+// pausedAnnotation is reconcile.PausedAnnotation. Its package is too large to import into a tool.
 const pausedAnnotation = "operon.dev/paused"
 
-// read reads the object. One that is not there makes an error that names those that are.
+// read reads the object. If it does not exist, the error names objects that do.
 func read(ctx context.Context, cluster *rest.Config, of resource, options Options) (*unstructured.Unstructured, error) {
 	client, err := dynamic.NewForConfig(cluster)
 	if err != nil {
@@ -132,13 +130,13 @@ func read(ctx context.Context, cluster *rest.Config, of resource, options Option
 	if !apierrors.IsNotFound(err) {
 		return object, err
 	}
-	// A cluster may have more objects than one page: those nearby and those of that name are what may have been meant.
+	// A cluster may have more objects than one page: the user may have meant objects in the namespace or objects with that name.
 	here, err := client.Resource(of.GroupVersionResource).Namespace(options.Namespace).List(ctx, metav1.ListOptions{Limit: 500})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s %s not found", of.kind, address(options.Namespace, options.Name)), err)
 	}
 	named, err := client.Resource(of.GroupVersionResource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + options.Name, Limit: 500})
-	if err != nil { // who may only read in the namespace still learns what it has
+	if err != nil { // a user who may read only in the namespace still sees its objects
 		return nil, missing(of, options, here.Items)
 	}
 	return nil, missing(of, options, append(here.Items, named.Items...))

@@ -13,20 +13,20 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
-// status reads what the object says of itself.
+// status reads the object's status.
 func (a *Answer) status(object *unstructured.Unstructured) {
 	a.Observed, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
 	list, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
 	var conditions []metav1.Condition
 	if data, err := json.Marshal(list); err == nil {
-		_ = json.Unmarshal(data, &conditions) // conditions of another shape are none
+		_ = json.Unmarshal(data, &conditions) // conditions of another form are ignored
 	}
 	for i, c := range conditions {
 		switch {
 		case c.Type == "Ready":
 			a.Ready = &conditions[i]
 		case c.Type == "Reconciling" || c.Type == "Stalled":
-			// They repeat what Ready says.
+			// These repeat the condition Ready.
 		case c.Status != metav1.ConditionTrue:
 			a.Conditions = append(a.Conditions, c)
 		}
@@ -35,7 +35,7 @@ func (a *Answer) status(object *unstructured.Unstructured) {
 	a.State, a.Message = string(state), message
 }
 
-// look reads what the object owns, and the events of all of it.
+// look reads the child objects of the object, and the events of all of them.
 func (a *Answer) look(ctx context.Context, cluster *rest.Config, object *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(ctx, timing.lookTime)
 	defer cancel()
@@ -57,7 +57,7 @@ func (a *Answer) look(ctx context.Context, cluster *rest.Config, object *unstruc
 	}
 }
 
-// snapshotOf reads all that there is in the object's namespace, once.
+// snapshotOf reads all objects in the object's namespace, once.
 func snapshotOf(ctx context.Context, cluster *rest.Config, object *unstructured.Unstructured) (tree.Snapshot, []string, error) {
 	watcher, err := tree.Watch(ctx, cluster, nil)
 	if err != nil {

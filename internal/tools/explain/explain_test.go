@@ -80,7 +80,7 @@ func TestAMissingObjectIsLookedForElsewhere(t *testing.T) {
 	}
 }
 
-// The golden file is the picture in docs/runtime/why.md.
+// The golden file is also the example output in docs/runtime/why.md.
 func TestTextReadsAsAStory(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -109,7 +109,7 @@ func TestTextReadsAsAStory(t *testing.T) {
 	}
 }
 
-// story is an object whose child cannot get ready, and that somebody scaled by hand.
+// story returns an object whose child cannot become ready, and which a user scaled manually.
 func story() *Answer {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }

@@ -11,26 +11,26 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// maxNear is how many names an error offers instead of one that is not there.
+// maxNear is the number of names that an error suggests instead of a name that does not exist.
 const maxNear = 5
 
-// resource is a kind that the cluster has.
+// resource is a kind in the cluster.
 type resource struct {
 	schema.GroupVersionResource
 	kind       string
-	names      []string // other than the resource's
+	names      []string // besides the name of the resource
 	namespaced bool
 }
 
-// title is the kind with its group.
+// title returns the kind with its group.
 func (r resource) title() string { return strings.TrimSuffix(r.kind+"."+r.Group, ".") }
 
-// measured is the group of what nodes and pods use, whose resources have the names of the
-// core's. There is no object behind it, and nothing to explain.
+// measured is the API group of resource usage metrics of nodes and pods. Its resources have the same names as those of the
+// core group, but there are no objects to explain.
 const measured = "metrics.k8s.io"
 
-// resources are all kinds that can be read, of each the preferred version. API groups whose
-// server does not answer are left out.
+// resources returns all kinds that can be read, each in its preferred version. API groups whose server does not answer are
+// left out.
 func resources(client discovery.DiscoveryInterface) ([]resource, error) {
 	lists, err := client.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -57,7 +57,7 @@ func resources(client discovery.DiscoveryInterface) ([]resource, error) {
 	return all, nil
 }
 
-// pick finds the one kind that a text names.
+// pick finds the one kind that a text specifies.
 func pick(all []resource, text string) (resource, error) {
 	name, group, grouped := strings.Cut(strings.ToLower(text), ".")
 	var found []resource
@@ -80,7 +80,7 @@ func pick(all []resource, text string) (resource, error) {
 	return resource{}, fmt.Errorf("%s is a kind of several groups; name one of %s", text, strings.Join(titles, ", "))
 }
 
-// unknown names kinds that are spelled nearly so.
+// unknown returns an error that suggests kinds with a similar name.
 func unknown(all []resource, text, name string) error {
 	var titles []string
 	for _, r := range all {
@@ -92,8 +92,8 @@ func unknown(all []resource, text, name string) error {
 	return fmt.Errorf("the cluster has no kind %q; is its CustomResourceDefinition installed?", text)
 }
 
-// missing is the error for an object that does not exist: it names similar objects of the namespace, and namespaces that have one of
-// that name.
+// missing returns the error for an object that does not exist: it names similar objects of the namespace, and namespaces that
+// contain an object with that name.
 func missing(of resource, options Options, all []unstructured.Unstructured) error {
 	none := fmt.Sprintf("%s %s not found", of.kind, address(options.Namespace, options.Name))
 	var elsewhere, here []string
@@ -121,8 +121,8 @@ func address(namespace, name string) string {
 	return strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
-// nearest are the names whose form is at most a third of other letters away from the one that
-// was typed, the nearest first.
+// nearest returns the names whose form has an edit distance of at most a third of the length of the typed text, the nearest
+// first.
 func nearest(names []string, form func(string) string, typed string) []string {
 	distances := map[string]int{}
 	var near []string
@@ -139,7 +139,7 @@ func nearest(names []string, form func(string) string, typed string) []string {
 	return near[:min(len(near), maxNear)]
 }
 
-// editDistance is how many letters to insert, drop or change to make b of a.
+// editDistance returns the number of letters to insert, delete or change to turn a into b.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

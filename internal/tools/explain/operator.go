@@ -10,10 +10,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
-// defaultEndpoint is where an operator answers that was started by hand.
+// defaultEndpoint is the debug endpoint of an operator that was started manually.
 const defaultEndpoint = "127.0.0.1:8081"
 
-// ask asks the operator what it did.
+// ask queries the operator for its reconciles of the object.
 func (a *Answer) ask(ctx context.Context, server, endpoint string) {
 	if endpoint == "" {
 		endpoint = a.find(ctx, server)
@@ -39,8 +39,8 @@ func (a *Answer) ask(ctx context.Context, server, endpoint string) {
 	a.Operator, a.Passes = object.Operator, object.Passes
 }
 
-// find asks who is likely to be there whether it manages the object, and returns its address,
-// empty if nobody does.
+// find queries the operators that may run on this machine whether they manage the object. It returns the address of the one
+// that does, or "" if none does.
 func (a *Answer) find(ctx context.Context, server string) string {
 	addresses, err := up.Endpoints()
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
 )
 
-// Of the operators that `operon up` runs, the one is asked that manages the kind, in the
-// namespace, on the cluster.
+// Of the operators that `operon up` runs, the one that manages the kind in the namespace on the cluster is queried.
 func TestTheOperatorIsFound(t *testing.T) {
 	const server = "https://127.0.0.1:6443"
 	box := schema.GroupVersionKind{Group: "test.operon.dev", Version: "v1", Kind: "Box"}

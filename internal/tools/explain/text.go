@@ -12,17 +12,17 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// How much of what there is to tell is told.
+// Limits of the number of items shown.
 const (
 	shownPasses  = 3
 	shownActions = 8
 	shownEvents  = 6
 )
 
-// margin is how wide the names of sections are.
+// margin is the width of the names of sections.
 const margin = 12
 
-// Text writes the answer for people.
+// Text writes the answer as text for users.
 func (a *Answer) Text(out io.Writer) error {
 	var page page
 	page.lines(a.headline()...)
@@ -37,7 +37,7 @@ func (a *Answer) Text(out io.Writer) error {
 	return err
 }
 
-// page is a text that grows.
+// page is a text under construction.
 type page struct{ strings.Builder }
 
 func (p *page) lines(lines ...string) {
@@ -46,7 +46,7 @@ func (p *page) lines(lines ...string) {
 	}
 }
 
-// section writes lines beside their name, and nothing for none.
+// section writes lines next to the name of their section. It writes nothing if there are no lines.
 func (p *page) section(name string, lines []string) {
 	if len(lines) > 0 {
 		p.WriteString("\n")
@@ -57,7 +57,7 @@ func (p *page) section(name string, lines []string) {
 	}
 }
 
-// headline is the answer in short.
+// headline returns a summary of the answer.
 func (a *Answer) headline() []string {
 	lines := []string{fmt.Sprintf("%s %s %s", a.Kind, address(a.Namespace, a.Name), a.state())}
 	if ready := a.Ready; ready != nil && ready.Status != metav1.ConditionTrue && ready.Message != "" {
@@ -93,7 +93,7 @@ func (a *Answer) since(c *metav1.Condition) string {
 	return ", for " + age(a.Now.Sub(c.LastTransitionTime.Time))
 }
 
-// comesBack is when the object is reconciled next.
+// comesBack describes when the object is reconciled next.
 func (a *Answer) comesBack() []string {
 	if len(a.Passes) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (a *Answer) conditions() []string {
 	return lines
 }
 
-// passes are the last reconciles, the newest first.
+// passes describes the last reconciles, the newest first.
 func (a *Answer) passes() []string {
 	var lines []string
 	for i, p := range a.Passes {
@@ -130,7 +130,7 @@ func (a *Answer) passes() []string {
 	return lines
 }
 
-// actions are what was done to children, or has to wait, the newest first.
+// actions describes the actions on child objects, executed or waiting, the newest first.
 func (a *Answer) actions() []string {
 	var lines []string
 	for _, p := range a.Passes {
@@ -157,7 +157,7 @@ func because(p reconcilelog.Pass) string {
 	return said
 }
 
-// outcome is what a pass came to and what it cost.
+// outcome describes the result of a reconcile and its cost.
 func outcome(p reconcilelog.Pass) string {
 	said := p.Outcome
 	if p.Reason != "" {
@@ -178,7 +178,7 @@ func outcome(p reconcilelog.Pass) string {
 	return said
 }
 
-// slowest names the step that took most of a pass.
+// slowest names the step that took more than half of the time of a reconcile.
 func slowest(p reconcilelog.Pass) string {
 	for _, s := range p.Steps {
 		if s.Took > p.Took/2 {
@@ -199,7 +199,7 @@ func did(action reconcilelog.Action) string {
 	return said
 }
 
-// events are the last ones, the newest first.
+// events describes the last events, the newest first.
 func (a *Answer) events() []string {
 	var lines []string
 	for i := len(a.Events) - 1; i >= 0 && len(lines) < shownEvents; i-- {
@@ -213,7 +213,7 @@ func (a *Answer) events() []string {
 	return lines
 }
 
-// age is a duration as people say it: 12s, 3m, 5h.
+// age formats the age of something: 12s, 3m, 5h.
 func age(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -228,7 +228,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// span is how long something took.
+// span formats the duration of an operation.
 func span(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)

@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/explain"
 )
 
-// FuzzText prints what an operator answers, which may be another program at its port.
+// FuzzText prints the answer of an operator, which may be another program at its port.
 func FuzzText(f *testing.F) {
 	for _, body := range []string{
 		`{}`, `{"passes":[{}],"ready":{"status":"False"},"conditions":[{"type":"A","message":"\n\u001b[2J"}]}`, `{"passes":[{"actions":[{}],"steps":[{}],"causes":["a"]}],"events":[{"count":-1}]}`,

@@ -1,5 +1,5 @@
-// Package flagerror describes an invalid flag in the words of the command line. The library of flags tells of a value
-// in those of the function that read it: strconv.ParseInt, and what it was given.
+// Package flagerror describes an invalid flag in terms of the command line. The flag library reports an invalid value with
+// the error of the function that parsed it: strconv.ParseInt and its argument.
 package flagerror
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wants are what a flag takes, by the type of its value.
+// wants describes the valid values of a flag, by the type of its value.
 var wants = map[string]string{
 	"bool": "true or false",
 	"int":  "a whole number", "int32": "a whole number", "int64": "a whole number",
@@ -19,8 +19,8 @@ var wants = map[string]string{
 	"ip": "an IP address", "count": "a whole number",
 }
 
-// Reworded is an error of parsing flags, said again where a value is wrong: the flag as it was written, and what it takes.
-// All other errors stay as they are.
+// Reworded rewords an error of parsing flags if a value is invalid: it names the flag as it was written, and its valid
+// values. It returns all other errors unchanged.
 func Reworded(err error) error {
 	var wrong *pflag.InvalidValueError
 	if !errors.As(err, &wrong) {

@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/flagerror"
 )
 
-// Every type of value that a flag here has says what it takes, and none how it was read.
+// For each type of flag value, the error describes the valid values, and not how the value was parsed.
 func TestReworded(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

@@ -10,15 +10,14 @@ import (
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// concerns are, by generator, the packages that it can make something of. The others would be
-// type-checked for nothing, and with them all that they import: most of the time of a run.
-// Generators that are not here get all packages.
+// concerns maps generators to the packages that they can use. Type-checking the other packages and everything that they
+// import would take most of the time of a run, with no effect. Generators that are not listed get all packages.
 var concerns = map[string]func(*loader.Package) bool{
 	"object": mentions("+kubebuilder:object", "+k8s:deepcopy-gen"),
 	"crd":    declaresKinds,
 }
 
-// concerning are the packages that the generator of that name has to look at.
+// concerning returns the packages that the named generator has to process.
 func concerning(generator string, roots []*loader.Package) []*loader.Package {
 	wanted, ok := concerns[generator]
 	if !ok {
@@ -34,7 +33,7 @@ func concerning(generator string, roots []*loader.Package) []*loader.Package {
 	return some
 }
 
-// mentions tells packages in which a comment has one of the markers.
+// mentions returns a function that reports whether a comment of a package contains one of the markers.
 func mentions(markers ...string) func(*loader.Package) bool {
 	in := func(comment *ast.Comment) bool {
 		text := strings.ReplaceAll(comment.Text, " ", "")
@@ -52,7 +51,7 @@ func mentions(markers ...string) func(*loader.Package) bool {
 	}
 }
 
-// declaresKinds tells packages that declare a struct in which metadata is embedded.
+// declaresKinds reports whether a package declares a struct that embeds metadata.
 func declaresKinds(pkg *loader.Package) bool {
 	return slices.ContainsFunc(pkg.Syntax, func(file *ast.File) bool {
 		return syntax.Any(file, func(structure *ast.StructType) bool { return slices.ContainsFunc(structure.Fields.List, isMetadata) })
@@ -66,7 +65,7 @@ func isMetadata(field *ast.Field) bool {
 	switch of := field.Type.(type) {
 	case *ast.SelectorExpr:
 		return of.Sel.Name == "ObjectMeta"
-	case *ast.Ident: // imported with a dot
+	case *ast.Ident: // with a dot import
 		return of.Name == "ObjectMeta"
 	}
 	return false

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 )
 
-// understood are the generators of controller-gen that can be asked for by its arguments.
+// understood lists the generators that controller-gen's arguments can select here.
 var understood = map[string]genall.Generator{
 	"object":      deepcopy.Generator{},
 	"crd":         crd.Generator{},
@@ -24,22 +24,22 @@ var understood = map[string]genall.Generator{
 	"schemapatch": schemapatcher.Generator{},
 }
 
-// applies is the one that is not: it writes files by itself, as soon as it has one.
+// applies is the generator that cannot be selected: it writes each file immediately.
 const applies = "applyconfiguration"
 
-// places are the ways in which controller-gen's arguments say where output goes.
+// places lists the output rules of controller-gen's arguments.
 var places = map[string]genall.OutputRule{
 	"dir":       genall.OutputToDirectory(""),
 	"artifacts": genall.OutputArtifacts{},
 	"none":      genall.OutputToNothing,
 }
 
-// vocabulary are controller-gen's arguments, which have the form of markers.
+// vocabulary returns controller-gen's arguments, which have the form of markers.
 func vocabulary() *markers.Registry {
 	all := &markers.Registry{}
 	define := func(name string, value any) {
 		if err := all.Register(markers.Must(markers.MakeDefinition(name, markers.DescribesPackage, value))); err != nil {
-			panic(err) // a name that is there twice
+			panic(err) // a duplicate name
 		}
 	}
 	define("paths", genall.InputPaths(nil))
@@ -55,7 +55,7 @@ func vocabulary() *markers.Registry {
 	return all
 }
 
-// asControllerGen is what one command line of controller-gen asks for.
+// asControllerGen returns the run that one command line of controller-gen specifies.
 func asControllerGen(arguments []string) (run, error) {
 	all := vocabulary()
 	asked := run{tags: buildTags(nil), crosses: true}
@@ -85,7 +85,7 @@ func asControllerGen(arguments []string) (run, error) {
 	return asked, nil
 }
 
-// meaning parses one argument and returns the name of what it is about.
+// meaning parses one argument and returns its value and the name of its definition.
 func meaning(all *markers.Registry, argument string) (value any, name string, err error) {
 	definition := all.Lookup("+"+argument, markers.DescribesPackage)
 	if definition == nil && strings.HasPrefix(argument, applies) {
@@ -110,7 +110,7 @@ func allNames() []string {
 	return names
 }
 
-// ruleOf returns the generator that "output:GENERATOR:RULE" is about, "" for "output:RULE".
+// ruleOf returns the generator in "output:GENERATOR:RULE", or "" for "output:RULE".
 func ruleOf(name string) string {
 	if parts := strings.Split(name, ":"); len(parts) == 3 {
 		return parts[1]
@@ -118,7 +118,7 @@ func ruleOf(name string) string {
 	return ""
 }
 
-// place says where the job's output goes. Without any rule that is a directory of its own below config.
+// place sets the output of the job. Without a rule, it is its own directory below config.
 func (j *job) place(rules map[string]genall.OutputRule) {
 	rule, special := rules[j.name]
 	if !special {

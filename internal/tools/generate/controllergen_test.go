@@ -18,7 +18,7 @@ import (
 	projects "github.com/operon-framework/operon/internal/tools/project"
 )
 
-// peers are the projects that controller-gen and Operon generate alike: every marker, and the layouts of
+// peers lists the projects for which controller-gen and Operon generate the same: every marker, and the layouts of
 // kubebuilder and Operator SDK.
 var peers = map[string]string{
 	"every marker":             "testdata/every",
@@ -27,24 +27,24 @@ var peers = map[string]string{
 	"v3, with options in YAML": "../project/testdata/v3",
 }
 
-// deliberate are the differences from controller-gen that are meant, by project and then by file; what stands
-// in a file of controller-gen's becomes what Operon writes.
+// deliberate lists the intended differences from controller-gen, by project and file. It replaces text in controller-gen's
+// file by the text that Operon writes.
 var deliberate = map[string]map[string]*strings.Replacer{
-	// The Makefile pins an older version, whose output for these types is the same: its name is kept, so
-	// that who runs either of them changes nothing.
+	// The Makefile pins an older version, whose output for these types is the same. Its name is kept, so that running either tool
+	// changes nothing.
 	"v3, with options in YAML": {
 		"config/crd/bases/jobs.layout.test_queues.yaml": strings.NewReplacer("version: v0.23.0", "version: v0.14.0"),
 	},
 }
 
-// controllerGen is the path of controller-gen, built once, in the version that go.mod names.
+// controllerGen returns the path of controller-gen, built once, in the version in go.mod.
 var controllerGen = sync.OnceValues(func() (string, error) {
 	path, err := exec.Command("go", "tool", "-n", "controller-gen").Output()
 	return strings.TrimSpace(string(path)), err
 })
 
-// TestSameAsControllerGen has controller-gen do what each project's Makefile says, and Operon the same, and
-// compares every file that either writes.
+// TestSameAsControllerGen runs controller-gen as in each project's Makefile, and Operon, and compares every file that either
+// writes.
 func TestSameAsControllerGen(t *testing.T) {
 	t.Parallel()
 	for name, folder := range peers {
@@ -88,13 +88,13 @@ func compare(t *testing.T, name string, theirs files, ours *generate.Result) {
 	}
 }
 
-// peer copies a project. Where it has no go.mod of its own it gets one that finds what the examples use.
+// peer copies a project. If it does not have a go.mod, it gets one that finds the dependencies of the examples.
 func peer(t *testing.T, folder string) string {
 	t.Helper()
 	return project(t, contents(t, folder))
 }
 
-// contents are the files below a directory.
+// contents returns the files below a directory.
 func contents(t *testing.T, folder string) files {
 	t.Helper()
 	all := files{}
@@ -116,7 +116,7 @@ func contents(t *testing.T, folder string) files {
 	return all
 }
 
-// runControllerGen does what the Makefile in dir says.
+// runControllerGen runs the controller-gen commands of the Makefile in dir.
 func runControllerGen(t *testing.T, dir string) {
 	t.Helper()
 	tool, err := controllerGen()
@@ -136,7 +136,7 @@ func runControllerGen(t *testing.T, dir string) {
 	}
 }
 
-// TestSchemapatchIsTheSame has both patch the schemas of definitions that somebody wrote by hand.
+// TestSchemapatchIsTheSame: both patch the schemas of manually written definitions in the same way.
 func TestSchemapatchIsTheSame(t *testing.T) {
 	t.Parallel()
 	const byHand = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: pages.web.example.com\n  annotations:\n    controller-gen.kubebuilder.io/version: v0.3.0\n" +
@@ -156,8 +156,8 @@ func TestSchemapatchIsTheSame(t *testing.T) {
 	compare(t, "", theirs, result)
 }
 
-// TestEveryMarkerIsCompared asks controller-gen for its markers, and the sources of the comparison for each
-// of them, where it may stand: above a package, a type and a field.
+// TestEveryMarkerIsCompared: the sources of the comparison contain each marker of controller-gen, at each place where it may
+// be: above a package, a type and a field.
 func TestEveryMarkerIsCompared(t *testing.T) {
 	t.Parallel()
 	tool, err := controllerGen()
@@ -188,12 +188,12 @@ func TestEveryMarkerIsCompared(t *testing.T) {
 	}
 }
 
-// uncompared are markers that nothing can be generated with, and why.
+// uncompared lists markers with which nothing can be generated, and the reasons.
 var uncompared = map[string]string{
 	"field k8s:enum": "controller-gen refuses it: it belongs to a type",
 }
 
-// TestMakefilesOfLongAgo has the options that kubebuilder wrote into Makefiles when definitions were of v1beta1.
+// TestMakefilesOfLongAgo uses the options that kubebuilder wrote to Makefiles when definitions were v1beta1.
 func TestMakefilesOfLongAgo(t *testing.T) {
 	t.Parallel()
 	all := contents(t, "testdata/walkthroughs")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What `operon generate --check` would tell in each example.
+// `operon generate --check` succeeds in each example.
 func TestExamplesAreGenerated(t *testing.T) {
 	t.Parallel()
 	examples, err := filepath.Glob("../../../examples/*/go.mod")

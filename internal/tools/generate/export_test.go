@@ -1,4 +1,4 @@
 package generate
 
-// StampOf is the file of the stamp of the project in dir.
+// StampOf returns the file with the stamp of the project in dir.
 var StampOf = stampOf

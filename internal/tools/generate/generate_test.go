@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate"
 )
 
-// types is an API of one kind.
+// types is an API with one kind.
 const types = `// Package v1 is an API.
 // +kubebuilder:object:generate=true
 // +groupName=web.example.com
@@ -47,7 +47,7 @@ func main() {}
 
 type files map[string]string
 
-// project writes a project's folder: a go.mod that finds what the examples use, and files.
+// project writes a project's directory: files, and a go.mod that finds the dependencies of the examples.
 func project(t *testing.T, all files) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func project(t *testing.T, all files) string {
 	return dir
 }
 
-// goMod is the examples' go.mod for a module of another name and place.
+// goMod returns the examples' go.mod for a module with another name and place.
 func goMod(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
@@ -78,7 +78,7 @@ func write(t *testing.T, dir string, all files) {
 
 func read(t *testing.T, file string) string { t.Helper(); return testaid.Read(t, file) }
 
-// plan generates, and fails the test where that fails.
+// plan plans a run of the generators. The test fails if Plan fails.
 func plan(t *testing.T, dir string, flags ...string) *generate.Result {
 	t.Helper()
 	result, err := generate.Plan(t.Context(), dir, generate.Options{Flags: flags})
@@ -110,7 +110,7 @@ func TestWhatAProjectGets(t *testing.T) {
 	}
 }
 
-// Packages are loaded without cgo first: types in sources that need cgo must not be missing.
+// Packages are first loaded without cgo: types in sources that need cgo must not be missing.
 func TestTypesInSourcesForCgoAreFound(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "1")
 	dir := project(t, files{

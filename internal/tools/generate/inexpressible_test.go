@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate"
 )
 
-// What no schema can express is told at its field, with what to do, and nothing is written.
+// A type that no schema can express is reported at its field, with a solution, and nothing is written.
 func TestTypesThatNoSchemaCanExpress(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -63,7 +63,7 @@ func TestTypesThatNoSchemaCanExpress(t *testing.T) {
 	}
 }
 
-// A field without a schema may contain what it likes.
+// A field without a schema may have any type, also a recursive one.
 func TestAFieldWithoutASchemaMayBeEndless(t *testing.T) {
 	t.Parallel()
 	source := strings.Replace(types, "	// +kubebuilder:validation:MinLength=1\n	Title string `json:\"title\"`",

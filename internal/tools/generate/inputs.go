@@ -10,13 +10,13 @@ import (
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
-// extensions are those of files in a project that can make a difference to what is generated.
+// extensions lists the extensions of files in a project that can affect the generated files.
 var extensions = []string{".go", ".mod", ".sum", ".work", ".yaml", ".yml", ".json", ".txt", ".tpl", ".mk"}
 
 var makefiles = []string{"Makefile", "makefile", "GNUmakefile", "PROJECT", "LICENSE"}
 
-// inputs are the files that what is generated in dir can depend on, absolute and sorted: those of the
-// project, and the sources in other directories.
+// inputs returns the files that the generated files in dir can depend on, absolute and sorted: the files of the project, and
+// the sources in other directories.
 func inputs(dir string, directories []string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -47,7 +47,7 @@ func inputs(dir string, directories []string) ([]string, error) {
 	return slices.Compact(found), nil
 }
 
-// unlisted directories hold no packages that a pattern stands for.
+// unlisted reports whether a directory contains no packages that a pattern matches.
 func unlisted(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || slices.Contains([]string{"testdata", "node_modules", "bin"}, name)
 }
@@ -59,7 +59,7 @@ func isInput(name string) bool {
 	return slices.Contains(extensions, filepath.Ext(name)) || slices.Contains(makefiles, name)
 }
 
-// filesAbove are the nearest files of these names, in dir or above it.
+// filesAbove returns the nearest files with these names, in dir or a directory above it.
 func filesAbove(dir string, names ...string) []string {
 	var found []string
 	for {

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// writeInstall adds what installs the operator, in the forms that are asked for.
+// writeInstall adds the files that install the operator, in the requested forms.
 func (o *Outputs) writeInstall(dir string, set *changes.Set, note func(string)) error {
 	if o.Manifests == "" && o.Helm == "" && o.Kustomize == "" {
 		return nil
@@ -77,7 +77,7 @@ func (o *Outputs) writeChart(dir string, operator manifests.Operator, set *chang
 	return nil
 }
 
-// filesIn reads all files below a directory, by their paths in it. There may be no directory.
+// filesIn reads all files below a directory, by their paths in it. The directory need not exist.
 func filesIn(folder string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	names, err := marked(folder, "") // which all have
@@ -89,7 +89,7 @@ func filesIn(folder string) (map[string][]byte, error) {
 	return files, err
 }
 
-// operator is the project's, with its manifests as they will be.
+// operator returns the project's operator, with its manifests as they will be after the changes.
 func (o *Outputs) operator(dir string, set *changes.Set) (manifests.Operator, error) {
 	p, err := project.Identify(dir, project.Options{})
 	if err != nil {
@@ -114,7 +114,7 @@ func (o *Outputs) operator(dir string, set *changes.Set) (manifests.Operator, er
 	return operator, err
 }
 
-// folderOf reads the manifests in a directory as they will be when the changes are made.
+// folderOf reads the manifests in a directory as they will be after the changes.
 func folderOf(dir, folder string, set *changes.Set) ([]project.Object, error) {
 	names, err := namesIn(dir, folder, set)
 	if err != nil {
@@ -136,7 +136,8 @@ func folderOf(dir, folder string, set *changes.Set) ([]project.Object, error) {
 	return all, errors.Join(problems...)
 }
 
-// namesIn are the manifests right in a folder: those that are there and stay, and those that come.
+// namesIn returns the names of the manifests directly in a directory after the changes: existing ones that stay, and new
+// ones.
 func namesIn(dir, folder string, set *changes.Set) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, folder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

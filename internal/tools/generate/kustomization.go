@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// writeBase adds a base for kustomize.
+// writeBase adds a kustomize base.
 func (o *Outputs) writeBase(dir string, operator manifests.Operator, set *changes.Set) error {
 	if o.Kustomize == "" {
 		return nil
@@ -45,7 +45,7 @@ func (o *Outputs) writeBase(dir string, operator manifests.Operator, set *change
 	return errors.Join(problems...)
 }
 
-// isOurs refuses to take the place of a file that somebody wrote.
+// isOurs returns an error if a file exists that was not generated, so that it is not overwritten.
 func isOurs(dir, name string) error {
 	content, err := os.ReadFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.HasPrefix(content, []byte(kustomize.Mark)) {
@@ -57,10 +57,11 @@ func isOurs(dir, name string) error {
 	return fmt.Errorf("%s was not generated and is not overwritten: move it away, or name another directory for the base by --kustomize=DIR", name)
 }
 
-// configFolder is where kustomize finds all that a project of kubebuilder's layout has.
+// configFolder is the directory with everything that kustomize needs in a project with kubebuilder's layout.
 const configFolder = "config"
 
-// writeKubebuilders adds what a project of kubebuilder's layout can be installed by: what its config/default says.
+// writeKubebuilders adds the manifests that install a project with kubebuilder's layout: those that its config/default
+// builds.
 func (o *Outputs) writeKubebuilders(dir string, set *changes.Set) error {
 	switch {
 	case o.Kustomize != "":
@@ -90,7 +91,7 @@ func (o *Outputs) writeKubebuilders(dir string, set *changes.Set) error {
 	return err
 }
 
-// configOf are the files below config as they will be when the changes are made.
+// configOf returns the files below config as they will be after the changes.
 func configOf(dir string, set *changes.Set) (map[string][]byte, error) {
 	there, err := filesIn(filepath.Join(dir, configFolder))
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// load loads the packages, once, for all generators.
+// load loads the packages once for all generators.
 func (r run) load(ctx context.Context, dir string, files *token.FileSet) (*genall.GenerationContext, error) {
 	config := packages.Config{Context: ctx, Dir: dir, Fset: files, BuildFlags: []string{"-tags=" + r.tags}}
 	quick := config
-	quick.Env = append(os.Environ(), "CGO_ENABLED=0") // what cgo makes of the standard library takes as long as all the rest
+	quick.Env = append(os.Environ(), "CGO_ENABLED=0") // processing the standard library with cgo takes as long as everything else
 	roots, err := loader.LoadRootsWithConfig(&quick, r.patterns()...)
 	if err == nil && slices.ContainsFunc(roots, usesCgo) {
 		roots, err = loader.LoadRootsWithConfig(&config, r.patterns()...)
@@ -46,8 +46,8 @@ func (r run) load(ctx context.Context, dir string, files *token.FileSet) (*genal
 	}, nil
 }
 
-// patterns are the paths as the loader takes them. It takes paths of directories into nested modules, as
-// controller-gen's are meant; the go command does not.
+// patterns returns the paths as patterns for the loader. The loader also accepts paths of directories in nested modules, as
+// controller-gen does; the go command does not.
 func (r run) patterns() []string {
 	if r.crosses {
 		return r.paths
@@ -59,7 +59,7 @@ func (r run) patterns() []string {
 	return patterns
 }
 
-// usesCgo reports whether a package that was loaded without cgo lacks sources for it.
+// usesCgo reports whether a package that was loaded without cgo lacks sources that need cgo.
 func usesCgo(root *loader.Package) bool {
 	return slices.ContainsFunc(root.IgnoredFiles, func(file string) bool {
 		content, err := os.ReadFile(file)
@@ -67,11 +67,11 @@ func usesCgo(root *loader.Package) bool {
 	})
 }
 
-// inCache matches directories in the module cache, where nothing changes.
+// inCache matches directories in the module cache, whose content never changes.
 var inCache = regexp.MustCompile(`@v\d`)
 
-// directoriesOf returns the directories of loaded packages whose sources may change: neither those of the standard
-// library nor those in the module cache.
+// directoriesOf returns the directories of loaded packages whose sources may change: all except the standard library and the
+// module cache.
 func directoriesOf(roots []*loader.Package) []string {
 	var all []string
 	visit(roots, func(pkg *packages.Package) {
@@ -82,14 +82,14 @@ func directoriesOf(roots []*loader.Package) []string {
 	return all
 }
 
-// inStandardLibrary reports whether a package lies as the standard library's do, at GOROOT/src/PATH.
+// inStandardLibrary reports whether a package is in GOROOT/src/PATH, like the standard library.
 func inStandardLibrary(pkg *packages.Package) bool {
 	root, is := strings.CutSuffix(filepath.ToSlash(filepath.Dir(pkg.GoFiles[0])), "/src/"+pkg.PkgPath)
 	_, err := os.Stat(filepath.Join(root, "VERSION"))
 	return is && err == nil
 }
 
-// visit calls do for the packages and all that they import.
+// visit calls do for the packages and everything that they import.
 func visit(roots []*loader.Package, do func(*packages.Package)) {
 	raw := make([]*packages.Package, len(roots))
 	for i, root := range roots {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// markersIn are the markers in the sources below a directory, each after what it stands at: "field optional".
+// markersIn returns the markers in the sources below a directory, each with its kind of place as a prefix: "field optional".
 func markersIn(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	used := map[string]bool{}
@@ -30,8 +30,8 @@ func markersIn(t *testing.T, folder string) map[string]bool {
 	return used
 }
 
-// collect takes those at fields from their documentation; what is left stands at types and packages, of which
-// one file of these sources never has the same.
+// collect reads markers of fields from their documentation. All other markers are at types and packages: no file of these
+// sources has the same marker at both.
 func collect(tree *ast.File, used map[string]bool) {
 	ofFields := map[*ast.CommentGroup]bool{}
 	ast.Inspect(tree, func(node ast.Node) bool {
@@ -53,7 +53,7 @@ func collect(tree *ast.File, used map[string]bool) {
 	}
 }
 
-// aboveType reports whether a type follows.
+// aboveType reports whether a type follows the comment.
 func aboveType(tree *ast.File, group *ast.CommentGroup) bool {
 	for _, declaration := range tree.Decls {
 		if declaration.End() < group.Pos() {
@@ -71,7 +71,7 @@ func add(used map[string]bool, group *ast.CommentGroup, target string) {
 		if !marks {
 			continue
 		}
-		// A marker's name ends where its arguments begin; those that have none in this way end with the line.
+		// A marker's name ends where its arguments begin. Otherwise it ends with the line.
 		name, _, _ := strings.Cut(text, "=")
 		for name != "" {
 			used[target+" "+name] = true

@@ -13,14 +13,14 @@ import (
 	projects "github.com/operon-framework/operon/internal/tools/project"
 )
 
-// olderVersions names versions of controller-gen to compare with, as in v0.18.0,v0.21.0.
+// olderVersions is an environment variable with versions of controller-gen to compare with, such as v0.18.0,v0.21.0.
 const olderVersions = "OPERON_CONTROLLER_GEN"
 
-// named is where a definition names what made it.
+// named matches the line with the generator's version in a definition.
 var named = regexp.MustCompile(`(?m)^    controller-gen\.kubebuilder\.io/version: .*\n`)
 
-// TestOlderVersions compares with versions of controller-gen that projects pin: for the layouts they write the same, except for
-// their own names.
+// TestOlderVersions compares with versions of controller-gen that projects pin: for the layouts, they write the same, except
+// for the names of their own versions.
 func TestOlderVersions(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(olderVersions) == "" {
@@ -30,7 +30,7 @@ func TestOlderVersions(t *testing.T) {
 		tool := installed(t, version)
 		for name, folder := range peers {
 			if name == "every marker" {
-				continue // most are newer than the version
+				continue // most of its markers are newer than the version
 			}
 			dir := peer(t, folder)
 			withoutNewOptions(t, dir)
@@ -65,7 +65,7 @@ func TestOlderVersions(t *testing.T) {
 	}
 }
 
-// withoutNewOptions takes from a Makefile what older versions do not know.
+// withoutNewOptions removes options from a Makefile that older versions do not know.
 func withoutNewOptions(t *testing.T, dir string) {
 	t.Helper()
 	makefile := read(t, filepath.Join(dir, "Makefile"))

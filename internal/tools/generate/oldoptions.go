@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// formerly are options of controller-gen's crd generator that it had once, and the result of them.
+// formerly lists former options of controller-gen's crd generator, and the effect of their removal.
 var formerly = map[string]string{
 	"trivialVersions":       "definitions of v1 have a schema for each version in any case",
 	"preserveUnknownFields": "definitions of v1 never keep unknown fields, unless a marker says so",
@@ -17,8 +17,8 @@ var formerly = map[string]string{
 // option is an option of a generator: NAME, NAME=VALUE or NAME={VALUE,VALUE}.
 var option = regexp.MustCompile(`[^,{]+(\{[^}]*\})?`)
 
-// inTodaysWords leaves out the options that controller-gen had when definitions were of v1beta1, as Makefiles
-// of that time have them, and says so.
+// inTodaysWords removes options that controller-gen had for v1beta1 definitions, which Makefiles from that time contain, and
+// returns notes about them.
 func inTodaysWords(arguments []string) (understood, notes []string) {
 	for _, argument := range arguments {
 		if options, is := strings.CutPrefix(argument, "crd:"); is {

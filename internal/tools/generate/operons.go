@@ -16,10 +16,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac/derive"
 )
 
-// webhookFolder is where webhook configurations go.
+// webhookFolder is the directory for webhook configurations.
 const webhookFolder = "config/webhook"
 
-// settingsOf are those that the project keeps, overridden by flags.
+// settingsOf returns the settings of the project, overridden by flags.
 func settingsOf(dir string, flags []string) (Settings, error) {
 	kept, place, err := directive(dir)
 	if err != nil {
@@ -35,7 +35,7 @@ func settingsOf(dir string, flags []string) (Settings, error) {
 	return parseSettings(slices.Concat(defaults, kept, flags)...)
 }
 
-// defaultsOf are the flags that the project's operon.yaml sets.
+// defaultsOf returns the flags that the project's operon.yaml sets.
 func defaultsOf(dir string) ([]string, error) {
 	file, err := projectfile.Read(dir)
 	if err != nil {
@@ -56,7 +56,7 @@ func defaultsOf(dir string) ([]string, error) {
 	return flags, nil
 }
 
-// run is what these settings ask for in the project of an operator.
+// run returns the run that these settings specify for the project of an operator.
 func (s Settings) run(operator string) run {
 	schemas := crd.Generator{AllowDangerousTypes: &s.AllowFloats, GenerateEmbeddedObjectMeta: &s.EmbeddedMetadata}
 	if s.MaxDescription >= 0 {

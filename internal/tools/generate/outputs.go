@@ -28,28 +28,28 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Outputs are what is made on request of manifests that were generated. Each is the directory, or the
-// file, that it goes to, relative to the project; "" is not to make it.
+// Outputs selects what is generated on request from the generated manifests. Each value is the output directory or file,
+// relative to the project; "" disables the output.
 type Outputs struct {
-	// Docs is the directory of the API's reference in Markdown.
+	// Docs is the directory for the API's reference in Markdown.
 	Docs string
-	// Schemas is the directory of JSON schemas for editors.
+	// Schemas is the directory for JSON schemas for editors.
 	Schemas string
-	// Manifests is the file that installs the operator with all that it needs.
+	// Manifests is the file with everything that installs the operator.
 	Manifests string
-	// Helm is the directory of a Helm chart.
+	// Helm is the directory for a Helm chart.
 	Helm string
-	// Kustomize is the directory of a base for kustomize.
+	// Kustomize is the directory for a kustomize base.
 	Kustomize string
-	// Clients is the directory of typed clients in Go.
+	// Clients is the directory for typed Go clients.
 	Clients string
-	// GoCRDs is the directory of a Go package with the definitions as values.
+	// GoCRDs is the directory for a Go package with the definitions as values.
 	GoCRDs string
-	// Image and Namespace are what the operator runs, and where.
+	// Image is the operator's container image, and Namespace the namespace in which it runs.
 	Image, Namespace string
 }
 
-// AddFlags adds a flag for each output. One without a value is the usual place.
+// AddFlags adds a flag for each output. A flag without a value selects the default place.
 func (o *Outputs) AddFlags(set *pflag.FlagSet) {
 	place := func(value *string, name, usual, usage string) {
 		set.StringVar(value, name, "", usage)
@@ -66,10 +66,10 @@ func (o *Outputs) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.Namespace, "namespace", "", "namespace that manifests install the operator in, by default its name and -system")
 }
 
-// described reports whether whole descriptions are needed, also where definitions have shorter ones.
+// described reports whether complete descriptions are needed, even if the definitions have shorter ones.
 func (o *Outputs) described() bool { return o.Docs != "" || o.Schemas != "" }
 
-// describe lets the run make definitions with whole descriptions too, into a set of their own.
+// describe makes the run also generate definitions with complete descriptions, into a separate set.
 func (r *run) describe(into *changes.Set) {
 	for _, one := range slices.Clone(r.jobs) {
 		switch generator := one.generator.(type) {
@@ -87,10 +87,10 @@ func (r *run) describe(into *changes.Set) {
 	}
 }
 
-// write adds the outputs to the changes. Whole has the definitions with their whole descriptions; note
-// gets what a reader should know.
+// write adds the outputs to the changes. The set whole has the definitions with their complete descriptions; note receives
+// information for the user.
 func (o *Outputs) write(ctx context.Context, dir string, whole, set *changes.Set, note func(string)) error {
-	// Values first: what installs the operator has definitions, too.
+	// Go values first, because the manifests that install the operator contain definitions, too.
 	if err := errors.Join(o.writeGoCRDs(dir, set), o.writeClients(ctx, dir, set), o.writeInstall(dir, set, note)); err != nil || !o.described() {
 		return err
 	}
@@ -186,12 +186,12 @@ func (o *Outputs) writeClients(ctx context.Context, dir string, set *changes.Set
 		return err
 	}
 	for name, content := range files {
-		set.Write(name, content) // beside the types, too
+		set.Write(name, content) // these may be next to the types, too
 	}
 	return nil
 }
 
-// replace lets directory hold files, and no other that has the mark of an earlier run.
+// replace writes files to a directory, and removes all other files in it that have the mark of an earlier run.
 func replace(dir, folder, mark string, files map[string][]byte, set *changes.Set) error {
 	folder, err := inProject(folder)
 	if err != nil {
@@ -210,7 +210,7 @@ func replace(dir, folder, mark string, files map[string][]byte, set *changes.Set
 	return nil
 }
 
-// inProject is a place below the project, with slashes.
+// inProject returns a path with slashes. It fails if the path is not inside the project.
 func inProject(place string) (string, error) {
 	if !filepath.IsLocal(place) {
 		return "", fmt.Errorf("%s is not in the project: name a place below it", place)
@@ -218,7 +218,7 @@ func inProject(place string) (string, error) {
 	return filepath.ToSlash(filepath.Clean(place)), nil
 }
 
-// marked are the files below a directory that have the mark, relative to it. There may be no directory.
+// marked returns the files below a directory that contain the mark, relative to it. The directory need not exist.
 func marked(folder, mark string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {

@@ -10,8 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate"
 )
 
-// What is made of manifests says all that the types say, also where the manifests do not, and
-// follows them when they go.
+// Outputs contain everything that the types define, even if the manifests do not. Outputs of deleted types are deleted.
 func TestOutputs(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{
@@ -60,8 +59,8 @@ func TestOutputsStayInTheProject(t *testing.T) {
 	}
 }
 
-// The manifest that installs an operator has the definitions and Roles of the same run, which were
-// never written before.
+// The manifest that installs an operator contains the definitions and Roles of the same run, even if they were never written
+// before.
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
@@ -81,7 +80,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// What installs an operator has the policies of the same run, in every form.
+// All forms of manifests that install an operator contain the policies of the same run.
 func TestPoliciesAreInstalled(t *testing.T) {
 	t.Parallel()
 	ruled := strings.Replace(types, "// +kubebuilder:subresource:status", "// +operon:policy:name=short,expression=\"size(object.spec.title) < 9\",message=\"too long\"", 1)
@@ -95,7 +94,7 @@ func TestPoliciesAreInstalled(t *testing.T) {
 	}
 }
 
-// The definitions of the same run are Go code, too, also where the Makefile says where definitions go.
+// The definitions of the same run are also generated as Go code, even if the Makefile sets the directory of the definitions.
 func TestGoCRDs(t *testing.T) {
 	t.Parallel()
 	for name, all := range map[string]files{"operon": {"main.go": mainFile, "api/v1/types.go": types}, "kubebuilder": shortLayout} {
@@ -115,7 +114,7 @@ func TestGoCRDs(t *testing.T) {
 	}
 }
 
-// A chart is merged with what is there, and what could not be merged is told.
+// A chart is merged with the existing one, and conflicts are reported.
 func TestHelm(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
@@ -140,7 +139,7 @@ func TestHelm(t *testing.T) {
 	}
 }
 
-// shortLayout is a project of kubebuilder's layout, in short.
+// shortLayout is a minimal project with kubebuilder's layout.
 var shortLayout = files{
 	"PROJECT":                           "layout: [go.kubebuilder.io/v4]\nprojectName: web\nversion: '3'\n",
 	"cmd/main.go":                       "package main\n\nfunc main() {}\n",
@@ -152,8 +151,7 @@ var shortLayout = files{
 		"spec: {template: {spec: {containers: [{name: manager, image: 'controller:latest'}]}}}\n",
 }
 
-// A project of kubebuilder's layout is installed as its config/default says, with the definitions of the
-// same run.
+// The manifest of a project with kubebuilder's layout is built from its config/default, with the definitions of the same run.
 func TestManifestsOfKubebuilders(t *testing.T) {
 	t.Parallel()
 	dir := project(t, shortLayout)
@@ -174,7 +172,7 @@ func TestManifestsOfKubebuilders(t *testing.T) {
 	}
 }
 
-// A base is generated beside the definitions, and never over what somebody wrote.
+// A base is generated next to the definitions, and never overwrites files that a user wrote.
 func TestKustomize(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
@@ -195,7 +193,7 @@ func TestKustomize(t *testing.T) {
 	}
 }
 
-// The image, the namespace and the shards of operon.yaml are defaults, which flags override.
+// The image, the namespace and the shards in operon.yaml are defaults, which flags override.
 func TestDefaultsFromTheProjectFile(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
@@ -206,7 +204,7 @@ func TestDefaultsFromTheProjectFile(t *testing.T) {
 		}
 		return diff
 	}
-	diff() // the run that the next one must not repeat
+	diff() // the next run must not reuse this one
 	write(t, dir, files{"operon.yaml": "image: web:1.0\nregistry: r.example.com\nnamespace: pages\nreplicas: 3\nshards: 12\n"})
 	if found := diff(); !strings.Contains(found, "image: r.example.com/web:1.0") || !strings.Contains(found, "namespace: pages") || !strings.Contains(found, "leases") {
 		t.Error(found)
@@ -221,7 +219,7 @@ func TestDefaultsFromTheProjectFile(t *testing.T) {
 	}
 }
 
-// Permissions that lead to others are noted by the run that adds them.
+// A run that adds permissions that lead to others notes them.
 func TestPowersAreNoted(t *testing.T) {
 	t.Parallel()
 	marker := "// +kubebuilder:rbac:groups=\"\",resources=secrets,verbs=get\n"

@@ -13,32 +13,30 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Options say what the project's directory does not.
+// Options are settings that are not part of the project's directory.
 type Options struct {
-	// Flags are settings that override those that the project keeps, as they stand on a command
-	// line: "--max-description=0".
+	// Flags override the project's settings, in the form of a command line: "--max-description=0".
 	Flags []string
-	// Again loads and generates also where the stamp reports that nothing changed.
+	// Again loads and generates even if the stamp reports that nothing changed.
 	Again bool
-	// Tell gets a line now and then that says what is being done. It may be nil.
+	// Tell receives lines about the progress. It may be nil.
 	Tell func(doing string)
 }
 
-// Result is what a run found.
+// Result is the result of a run.
 type Result struct {
-	// Changes are the files as they should be. Nothing is written until they are applied.
+	// Changes holds the wanted files. Nothing is written until they are applied.
 	Changes *changes.Set
-	// Skipped tells that nothing changed since the last run, so that nothing was loaded.
-	// Changes is empty then.
+	// Skipped reports that nothing changed since the last run, so that nothing was loaded. Changes is empty in this case.
 	Skipped bool
-	// Notes are what a reader should know, a sentence each.
+	// Notes are information for the user, in one sentence each.
 	Notes []string
 
-	keep func() // remembers the run, nil if there is nothing to remember
+	keep func() // records the run; nil if there is nothing to record
 }
 
-// Apply writes the files that differ, all of them or none, and returns them in order. The next
-// Plan is skipped if nothing changes until then.
+// Apply writes the files that differ, all of them or none, and returns them in order. The next Plan is skipped if nothing
+// changes in the meantime.
 func (r *Result) Apply(ctx context.Context) ([]string, error) {
 	changed, err := r.Changes.Apply(ctx)
 	if err == nil && r.keep != nil {
@@ -47,7 +45,7 @@ func (r *Result) Apply(ctx context.Context) ([]string, error) {
 	return changed, err
 }
 
-// Diff tells what Apply would change, as a unified diff, "" when that is nothing.
+// Diff returns the changes that Apply would make as a unified diff, or "" if there are none.
 func (r *Result) Diff() (string, error) {
 	diff, err := r.Changes.Diff()
 	if err == nil && diff == "" && r.keep != nil {
@@ -56,12 +54,11 @@ func (r *Result) Diff() (string, error) {
 	return diff, err
 }
 
-// Plan works out what the generated files of the project in dir should hold.
+// Plan determines the content of the generated files of the project in dir.
 //
-// It fails, with all that is wrong, where the code, its markers or the settings are; nothing
-// in the project is touched by it, however it ends.
+// It fails, with all errors, if the code, its markers or the settings are invalid. It never changes the project.
 func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
-	defaults, err := defaultsOf(dir) // by the name of the directory that the user gave, for errors
+	defaults, err := defaultsOf(dir) // with the path of the directory that the user passed, for errors
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +78,7 @@ func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
 	return p.result, p.generate(ctx)
 }
 
-// planning is one plan in the making.
+// planning is the state of one plan.
 type planning struct {
 	dir     string
 	options Options
@@ -89,9 +86,9 @@ type planning struct {
 	result  *Result
 
 	settings    string
-	stamp       *stamp   // of the run before
-	directories []string // of the sources that were loaded
-	lasting     []string // notes that hold for the next run, too
+	stamp       *stamp   // of the last run
+	directories []string // of the loaded sources
+	lasting     []string // notes that apply to the next run, too
 }
 
 func (p *planning) generate(ctx context.Context) error {
@@ -130,7 +127,7 @@ func (p *planning) tell(doing string) {
 
 func (p *planning) note(text string) { p.result.Notes = append(p.result.Notes, text) }
 
-// run lets all generators of a run work.
+// run runs all generators of a run.
 func (p *planning) run(ctx context.Context, run run) error {
 	files := token.NewFileSet()
 	shared, err := run.load(ctx, filepath.Join(p.dir, run.dir), files)
@@ -143,7 +140,7 @@ func (p *planning) run(ctx context.Context, run run) error {
 	tried := run.try(shared)
 	for _, job := range run.jobs {
 		if tried.forbids(job.name) {
-			continue // the packages tell why
+			continue // the packages have the errors
 		}
 		if of, ok := job.generator.(placing); ok {
 			job.generator = of.With(files, p.note, func() { doubted = true })
@@ -156,8 +153,7 @@ func (p *planning) run(ctx context.Context, run run) error {
 	return p.compiles(ctx)
 }
 
-// compiles asks the compiler of code that may not compile. What is missing of methods that are generated is no
-// matter: they are being made.
+// compiles compiles code that may not compile. It ignores errors about generated methods, because they are being generated.
 func (p *planning) compiles(ctx context.Context) error {
 	p.tell("compiling")
 	said := project.Compile(ctx, p.dir, true)
@@ -176,16 +172,16 @@ func (p *planning) compiles(ctx context.Context) error {
 	return project.NotCompiling(p.dir, errors.New(strings.Join(lines, "\n")))
 }
 
-// keep remembers what the plan depended on, once its files are as they should be.
+// keep records the plan's inputs after its files were written.
 func (p *planning) keep() {
 	kept := &stamp{Settings: p.settings, Directories: p.directories, Outputs: outputs(p.dir, p.result.Changes), Notes: p.lasting}
 	inputs, newest, err := kept.inputs(p.dir)
 	if err != nil || newest.After(p.started.Add(-clockStep)) {
-		return // something may have changed after it was read
+		return // a file may have changed after it was read
 	}
 	kept.Inputs = inputs
 	kept.write(stampOf(p.dir))
 }
 
-// clockStep is how far the modification time of a file may lag behind the clock.
+// clockStep is the maximum time by which the modification time of a file may be behind the clock.
 const clockStep = 20 * time.Millisecond

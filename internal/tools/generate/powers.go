@@ -10,8 +10,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// notePowers notes permissions in the whole cluster that lead to others and that this run adds: one more line of a Role is easily
-// overlooked in a review.
+// notePowers notes permissions in the whole cluster that lead to other permissions and that this run adds, because an
+// additional line in a Role is easily overlooked in a review.
 func (p *planning) notePowers() error {
 	now, err := changes.In(p.dir)
 	if err != nil {
@@ -19,7 +19,7 @@ func (p *planning) notePowers() error {
 	}
 	before, err := powersIn(p.dir, now)
 	if err != nil {
-		return nil // what is there cannot be read, and is replaced
+		return nil // the existing files cannot be read, and are replaced
 	}
 	after, err := powersIn(p.dir, p.result.Changes)
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *planning) notePowers() error {
 	return nil
 }
 
-// powersIn are those that the project's Roles grant as they will be when the changes are made.
+// powersIn returns such permissions in the project's Roles as they will be after the changes.
 func powersIn(dir string, set *changes.Set) ([]string, error) {
 	objects, err := folderOf(dir, project.RBACFolder, set)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// told is what is wrong with the packages, each thing once: what the compiler says of them, and where it has
-// nothing to say, what the generators do. It is nil if nothing is wrong.
+// told returns each error in the packages once: the errors of the compiler, or, if there are none, the errors of the
+// generators. It returns nil if there are no errors.
 func told(dir string, shared *genall.GenerationContext, generators []error) error {
 	roots, registry := shared.Roots, shared.Collector.Registry
 	if compiler := problemsIn(dir, roots, registry, saysCompiler); compiler != nil {
@@ -27,7 +27,7 @@ func told(dir string, shared *genall.GenerationContext, generators []error) erro
 	return errors.Join(errors.Join(generators...), problemsIn(dir, roots, registry, saysGenerator))
 }
 
-// saysCompiler are errors that the go command or the compiler would tell, too.
+// saysCompiler reports whether the go command or the compiler would report the error, too.
 func saysCompiler(pkg *packages.Package, problem packages.Error) bool {
 	switch problem.Kind {
 	case packages.ListError, packages.ParseError:
@@ -47,8 +47,8 @@ var (
 	unchecked = []string{"DeepCopy", "could not import", "import loop", "invalid type", "invalid package name"}
 )
 
-// partial tells type errors that are none: they come of packages that no generator asked for, and of the
-// generated methods, which are left out while they are generated again.
+// partial reports whether a type error is not a real one: it comes from packages that no generator requested, or from the
+// generated methods, which are left out while they are generated.
 func partial(pkg *packages.Package, problem packages.Error) bool {
 	for _, text := range unchecked {
 		if strings.Contains(problem.Msg, text) {
@@ -65,12 +65,12 @@ func partial(pkg *packages.Package, problem packages.Error) bool {
 			return true
 		}
 	}
-	// Another name than its own may have been given to a package. That is as if it were not known here.
+	// A package may be imported with another name. It is then unknown here.
 	return found[2] != "" && !slices.ContainsFunc(slices.Collect(maps.Values(pkg.Imports)), func(imported *packages.Package) bool { return imported.Name == found[1] })
 }
 
-// problemsIn are the errors that loading and generating left with the packages. Type errors are told of the
-// project's own packages alone.
+// problemsIn returns the errors that loading and generating added to the packages. Type errors are reported only for the
+// project's own packages.
 func problemsIn(dir string, roots []*loader.Package, registry *markers.Registry, wanted func(*packages.Package, packages.Error) bool) error {
 	raw := make([]*packages.Package, len(roots))
 	own := map[*packages.Package]bool{}
@@ -99,7 +99,7 @@ func problemsIn(dir string, roots []*loader.Package, registry *markers.Registry,
 	return errors.Join(problems...)
 }
 
-// fieldAt is the field of a type that stands at a position, as TYPE.FIELD, or the type, "" if there is neither.
+// fieldAt returns the field of a type at a position, as TYPE.FIELD, or the type, or "" if there is neither.
 func fieldAt(pkg *packages.Package, position string) string {
 	for _, file := range pkg.Syntax {
 		for _, declared := range file.Decls {
@@ -121,7 +121,7 @@ func fieldOf(files *token.FileSet, spec *ast.TypeSpec, position string) (name st
 	at := spec.Name.Name
 	ast.Inspect(spec, func(node ast.Node) bool {
 		if _, comment := node.(*ast.CommentGroup); comment || node == nil || name != "" {
-			return false // markers are named by themselves
+			return false // markers have names of their own
 		}
 		if field, ok := node.(*ast.Field); ok && len(field.Names) > 0 {
 			at = spec.Name.Name + "." + field.Names[0].Name
@@ -134,7 +134,7 @@ func fieldOf(files *token.FileSet, spec *ast.TypeSpec, position string) (name st
 	return name
 }
 
-// near is a position as it is read from the current folder: relative to it where it lies below it.
+// near returns a position relative to the current directory if the file is below it.
 func near(dir, position string) string {
 	file, rest, _ := strings.Cut(position, ":")
 	if file == "" || file == "-" {

@@ -11,46 +11,46 @@ import (
 	"github.com/operon-framework/operon/internal/tools/changes"
 )
 
-// run is a number of generators at work on the same packages.
+// run is a number of generators that process the same packages.
 type run struct {
-	// dir is where paths, and files that generators read, are relative to; itself relative to the project.
+	// dir is the base of paths and of files that generators read. It is relative to the project.
 	dir string
-	// paths are patterns of packages, as controller-gen takes them.
+	// paths are package patterns in controller-gen's syntax.
 	paths []string
-	// tags are build tags to load with.
+	// tags are the build tags for loading packages.
 	tags string
 	jobs []job
-	// crosses: the paths reach into modules below, as controller-gen's do.
+	// crosses reports that the paths include nested modules, as in controller-gen.
 	crosses bool
 }
 
-// job is one generator, and where what it writes goes.
+// job is one generator and its output.
 type job struct {
-	// name is controller-gen's: object, crd, rbac, webhook.
+	// name is the name in controller-gen: object, crd, rbac, webhook.
 	name      string
 	generator genall.Generator
-	// config is the directory for manifests, code the one for code, "" for that of the package.
-	// Both are relative to the project.
+	// config is the directory for manifests, and code the directory for code, "" for the directory of the package. Both are
+	// relative to the project.
 	config, code string
-	// into is where what it writes goes, nil for the result.
+	// into receives the output; if it is nil, the result does.
 	into *changes.Set
-	// version is that of controller-tools which manifests are to name, "" for the one that is built in.
+	// version is the version of controller-tools to name in manifests, "" for the one built in.
 	version string
-	// patches: it changes a part of manifests that another client wrote, who is named there.
+	// patches reports that it changes a part of manifests that another tool wrote, which stays named in them.
 	patches bool
-	// nowhere: what it writes is not wanted.
+	// nowhere discards the output.
 	nowhere bool
 }
 
-// placing is a generator that tells places in the code, what it cannot find out, and that the code may not
-// compile.
+// placing is a generator that reports places in the code, notes about what it cannot determine, and doubts whether the code
+// compiles.
 type placing interface {
 	With(files *token.FileSet, note func(string), doubt func()) genall.Generator
 }
 
-// work lets the generator work on what was loaded.
+// work runs the generator on the loaded packages.
 //
-// A generator that panics, as controller-tools' do over types that they do not expect, is an error.
+// If a generator panics, as those of controller-tools do for unexpected types, work returns an error.
 func (j job) work(ctx context.Context, own genall.GenerationContext, dir string, result *Result) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -11,33 +11,33 @@ import (
 	"github.com/operon-framework/operon/internal/tools/flagerror"
 )
 
-// Settings say what is generated in an Operon project. They stand in the project's
-// `//go:generate operon generate …` line, as flags.
+// Settings define what is generated in an Operon project. They are flags in the project's `//go:generate operon generate …`
+// line.
 type Settings struct {
-	// Paths are patterns of the packages to generate from.
+	// Paths are the patterns of packages to generate from.
 	Paths []string
-	// HeaderFile is put before all generated code, Year instead of its YEAR.
+	// HeaderFile is the file whose content is written before all generated code, and Year replaces YEAR in it.
 	HeaderFile, Year string
-	// MaxDescription is how long a description in a CustomResourceDefinition may be, in bytes.
-	// Negative: as long as it is.
+	// MaxDescription is the maximum length in bytes of a description in a CustomResourceDefinition. A negative value means no
+	// limit.
 	MaxDescription int
-	// AllowFloats admits float32 and float64 in types.
+	// AllowFloats allows float32 and float64 in types.
 	AllowFloats bool
-	// FeatureGates are those whose fields are in CustomResourceDefinitions.
+	// FeatureGates are the feature gates whose fields are part of CustomResourceDefinitions.
 	FeatureGates []string
-	// EmbeddedMetadata gives the metadata of embedded objects a schema.
+	// EmbeddedMetadata generates a schema for the metadata of embedded objects.
 	EmbeddedMetadata bool
-	// RoleName is the name of the Role, by default the operator's.
+	// RoleName is the name of the Role, by default the name of the operator.
 	RoleName string
-	// Shards: the operator is run with --shards, for which it needs more rights.
+	// Shards reports that the operator runs with --shards, for which it needs more permissions.
 	Shards bool
-	// Tags are build tags to load packages with.
+	// Tags are the build tags for loading packages.
 	Tags []string
 
 	Outputs
 }
 
-// defaultMaxDescription keeps a sentence or two, and CustomResourceDefinitions small.
+// defaultMaxDescription is enough for a sentence or two, and keeps CustomResourceDefinitions small.
 const defaultMaxDescription = 200
 
 // AddFlags adds a flag for each setting, with its default.
@@ -55,7 +55,7 @@ func (s *Settings) AddFlags(set *pflag.FlagSet) {
 	s.Outputs.AddFlags(set)
 }
 
-// parseSettings reads flags, later ones override earlier ones.
+// parseSettings parses flags. Later ones override earlier ones.
 func parseSettings(flags ...string) (Settings, error) {
 	var s Settings
 	set := pflag.NewFlagSet("operon generate", pflag.ContinueOnError)

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/changes"
 )
 
-// sink collects what a generator writes in a set of changes. It is a genall.OutputRule.
+// sink collects the output of a generator in a set of changes. It is a genall.OutputRule.
 type sink struct {
 	job
 	dir string
@@ -24,7 +24,7 @@ type sink struct {
 
 var _ genall.OutputRule = sink{}
 
-// Open returns where to write the file at path: code of a package, or a manifest if pkg is nil.
+// Open returns a writer for the file at path: code of a package, or a manifest if pkg is nil.
 func (s sink) Open(pkg *loader.Package, path string) (io.WriteCloser, error) {
 	folder := s.config
 	if pkg != nil {
@@ -54,7 +54,7 @@ type file struct {
 	set           *changes.Set
 }
 
-// Close hands the file over to the set.
+// Close passes the file to the set.
 func (f *file) Close() error {
 	content := f.Bytes()
 	if f.version != "" {
@@ -67,15 +67,15 @@ func (f *file) Close() error {
 // toolsVersion is the version of controller-tools that this module is built with.
 const toolsVersion = "v0.23.0"
 
-// attribution is the line of a CustomResourceDefinition that names what made it. In a library
-// controller-tools cannot tell its own version: it writes that of the program.
+// attribution matches the line with the generator's version in a CustomResourceDefinition. Controller-tools cannot determine
+// its own version as a library: it writes the version of the program.
 var attribution = regexp.MustCompile(`(?m)^(    controller-gen\.kubebuilder\.io/version: ).*$`)
 
 func attributed(content []byte, version string) []byte {
 	return attribution.ReplaceAll(content, []byte("${1}"+version))
 }
 
-// reader reads files that generators name, such as that of a header, relative to the project.
+// reader reads files that generators name, such as a header file, relative to the project.
 type reader struct{ dir string }
 
 // OpenForRead opens the file at path.

@@ -18,26 +18,26 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// stamp records what the last run in a project read and wrote. If anything of it changed, the stamp is stale; one that
-// cannot be read counts as empty.
+// stamp records what the last run in a project read and wrote. If any of it changed, the stamp is stale. A stamp that cannot
+// be read counts as empty.
 type stamp struct {
-	// Settings is a hash of what is in no file: the flags, this program, the go command.
+	// Settings is a hash of inputs that are not files: the flags, this program, the go command.
 	Settings string
 	// Inputs is a hash of all files that the run depended on.
 	Inputs string
-	// Directories hold the sources of the packages that were loaded.
+	// Directories contain the sources of the loaded packages.
 	Directories []string
-	// Outputs are hashes of the files that were written, by absolute path; "" for one that must not exist.
+	// Outputs are hashes of the written files, by absolute path; "" for a file that must not exist.
 	Outputs map[string]string
-	// Notes are those of the run.
+	// Notes are the notes of the run.
 	Notes []string
 }
 
-// stampOf returns the file of a project's stamp, "" if the directory of Operon's state cannot be written.
+// stampOf returns the file of a project's stamp, or "" if Operon's state directory cannot be written.
 func stampOf(dir string) string {
 	folder, err := local.Folder("generate", sum([]byte(dir))[:16])
 	if err != nil {
-		return "" // each run loads everything then
+		return "" // then each run loads everything
 	}
 	return filepath.Join(folder, "stamp.json")
 }
@@ -51,7 +51,7 @@ func readStamp(file string) *stamp {
 	return &kept
 }
 
-// write replaces the stamp atomically. It reports no error: without a stamp, the next run takes longer.
+// write replaces the stamp atomically. It returns no error: without a stamp, the next run only takes longer.
 func (s *stamp) write(file string) {
 	content, err := json.Marshal(s)
 	if err != nil || file == "" {
@@ -77,7 +77,7 @@ func (s *stamp) fresh(dir, settings string) bool {
 	return err == nil && now == s.Inputs
 }
 
-// inputs returns a hash of the files that the run depended on, and when the newest of them changed.
+// inputs returns a hash of the files that the run depended on, and the time of the last change.
 func (s *stamp) inputs(dir string) (hash string, newest time.Time, err error) {
 	files, err := inputs(dir, s.Directories)
 	if err != nil {
@@ -122,7 +122,7 @@ func sum(content []byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// sumOf returns the hash of a file, "" if it does not exist.
+// sumOf returns the hash of a file, or "" if it does not exist.
 func sumOf(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,13 +131,13 @@ func sumOf(file string) (string, error) {
 	return sum(content), err
 }
 
-// environment are the variables by which the go command finds packages.
+// environment lists the variables that affect how the go command finds packages.
 var environment = []string{
 	"GOFLAGS", "GOOS", "GOARCH", "CGO_ENABLED", "GOWORK", "GOEXPERIMENT", "GOTOOLCHAIN", "GOROOT", "GOPATH",
 	"GOMODCACHE", "GO111MODULE", "GOPACKAGESDRIVER", "GOENV",
 }
 
-// settingsSum is a hash of everything that decides what is generated and is in no file of the project.
+// settingsSum returns a hash of all inputs of the generators that are not files of the project.
 func settingsSum(flags []string) string {
 	program, _ := os.Executable()
 	compiler, _ := exec.LookPath("go")

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// settle makes all files of a project older than a run: what changes while one loads is not remembered.
+// settle sets the modification times of all files of a project before the run: files that change during a run are not
+// remembered.
 func settle(t *testing.T, dir string) {
 	t.Helper()
 	old := time.Now().Add(-time.Hour)
@@ -50,8 +51,8 @@ func apply(t *testing.T, result *generate.Result) string {
 
 const definition = "config/crd/web.example.com_pages.yaml"
 
-// Each step changes something after a run, and says which files the next one changes. Nothing at all:
-// it is skipped.
+// Each step changes something after a run, and names the files that the next run changes. If nothing changed, the run is
+// skipped.
 func TestNothingIsLoadedWhereNothingChanged(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types, "README.md": "web\n"})
@@ -116,7 +117,7 @@ func TestAStampThatIsGarbledIsIgnored(t *testing.T) {
 	}
 }
 
-// What changes while it is being read may have been read before or after: the next run looks again.
+// A file that changes while it is being read may have been read before or after the change: the next run reads it again.
 func TestAnEditDuringARunIsNotMissed(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})

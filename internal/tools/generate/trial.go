@@ -16,18 +16,19 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/crds"
 )
 
-// schemaMakers are the generators that write out types from their kinds to the last field.
+// schemaMakers lists the generators that expand the types of kinds down to the last field.
 var schemaMakers = []string{"crd", "policy", "schemapatch"}
 
-// trial is what making the schemas of a run comes to.
+// trial is the result of generating the schemas of a run.
 type trial struct {
-	// endless: a kind contains itself. Who makes its schema never returns.
+	// endless reports that a kind contains itself. A generator of its schema would never return.
 	endless bool
-	// wrong: a schema cannot be made, as the packages tell. Who copies such a type may panic.
+	// wrong reports that a schema cannot be generated; the packages have the errors. A generator of deepcopy methods for such a
+	// type may panic.
 	wrong bool
 }
 
-// try makes the schemas of all kinds, without writing them out. What is wrong stays with the packages.
+// try generates the schemas of all kinds without expanding them. Errors are added to the packages.
 func (r run) try(ctx *genall.GenerationContext) trial {
 	if !slices.ContainsFunc(r.jobs, func(j job) bool { return slices.Contains(schemaMakers, j.name) }) {
 		return trial{}
@@ -58,7 +59,7 @@ func (r run) try(ctx *genall.GenerationContext) trial {
 	return trial{endless: w.found, wrong: wrong}
 }
 
-// allowsFloats reports whether the run's definitions may have floats.
+// allowsFloats reports whether the run's definitions may contain floats.
 func (r run) allowsFloats() bool {
 	return slices.ContainsFunc(r.jobs, func(j job) bool {
 		switch generator := j.generator.(type) {
@@ -71,7 +72,7 @@ func (r run) allowsFloats() bool {
 	})
 }
 
-// forbids reports whether a generator is not to be let loose.
+// forbids reports whether a generator must not be run.
 func (t trial) forbids(generator string) bool {
 	return t.endless && slices.Contains(schemaMakers, generator) || t.wrong && generator == "object"
 }
@@ -94,7 +95,7 @@ func (w *typeWalk) kind(of crd.TypeIdent) {
 	w.enter(of, of.Name)
 }
 
-// enter follows what a type refers to; at is the path of fields that led to it.
+// enter follows the references of a type; at is the path of fields that led to it.
 func (w *typeWalk) enter(of crd.TypeIdent, at string) {
 	if w.done[of] {
 		return
@@ -106,7 +107,8 @@ func (w *typeWalk) enter(of crd.TypeIdent, at string) {
 	w.done[of] = true
 }
 
-// schema follows what a part of a type's schema refers to. Field is the type's, by its name in JSON, "" for what is embedded.
+// schema follows the references of a part of a type's schema. The argument field is the JSON name of the type's field, or ""
+// for embedded fields.
 func (w *typeWalk) schema(of crd.TypeIdent, field, at string, schema *apiextensionsv1.JSONSchemaProps) {
 	if schema.Ref != nil {
 		w.reference(of, field, at, *schema.Ref)
@@ -129,7 +131,7 @@ func (w *typeWalk) schema(of crd.TypeIdent, field, at string, schema *apiextensi
 func (w *typeWalk) reference(from crd.TypeIdent, field, at, link string) {
 	name, path, err := crd.RefParts(link)
 	if err != nil {
-		return // the parser's own, which cannot be
+		return // impossible: the parser wrote it
 	}
 	to := crd.TypeIdent{Package: from.Package, Name: name}
 	if path != "" {
@@ -142,7 +144,7 @@ func (w *typeWalk) reference(from crd.TypeIdent, field, at, link string) {
 	w.enter(to, at)
 }
 
-// tell leaves a remark with the field that leads back.
+// tell adds an error at the field that leads back.
 func (w *typeWalk) tell(from crd.TypeIdent, field, at string, to crd.TypeIdent) {
 	w.found = true
 	remark := fmt.Errorf("%s is a %s within a %s, and so on without end, which no schema can express: refer to the other one by its name, or write +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields above the field, so that it is stored unchecked", at, to.Name, to.Name)

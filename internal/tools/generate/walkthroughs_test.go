@@ -7,9 +7,8 @@ import (
 	projects "github.com/operon-framework/operon/internal/tools/project"
 )
 
-// TestKindsOfWalkthroughs has the types of well-known tutorials, with the markers that they had
-// years ago. The definitions that they are to give were written by hand after the tutorials' own manifests, in
-// today's version of the API.
+// TestKindsOfWalkthroughs uses the types of well-known tutorials, with the markers that they had years ago. The wanted
+// definitions were written manually from the tutorials' own manifests, in today's version of the API.
 func TestKindsOfWalkthroughs(t *testing.T) {
 	t.Parallel()
 	all := contents(t, "testdata/walkthroughs")

@@ -13,15 +13,15 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// wanted is all that is to be generated in a project.
+// wanted is everything that is to be generated in a project.
 type wanted struct {
 	runs    []run
 	outputs Outputs
 	notes   []string
 }
 
-// wantedIn is what is to be generated in dir: in a project of kubebuilder's layout what its Makefile has
-// controller-gen do, in all others what their settings say.
+// wantedIn returns what is to be generated in dir: in a project with kubebuilder's layout, what controller-gen generates
+// according to its Makefile; in all others, what their settings specify.
 func wantedIn(dir string, flags []string) (*wanted, error) {
 	settings, err := settingsOf(dir, flags)
 	if err != nil {
@@ -49,13 +49,13 @@ func wantedIn(dir string, flags []string) (*wanted, error) {
 	return asked, asked.add(dir, tool)
 }
 
-// isKubebuilders tells projects that kubebuilder or Operator SDK made.
+// isKubebuilders reports whether kubebuilder or Operator SDK created the project.
 func isKubebuilders(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, "PROJECT"))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// usualControllerGen is what kubebuilder's own Makefile does.
+// usualControllerGen returns the runs of controller-gen in kubebuilder's own Makefile.
 func usualControllerGen() *project.ControllerGen {
 	return &project.ControllerGen{Runs: []project.ControllerGenRun{
 		{Target: "manifests", Arguments: []string{"rbac:roleName=manager-role", "crd", "webhook", "paths=./...", "output:crd:artifacts:config=config/crd/bases"}},
@@ -63,7 +63,7 @@ func usualControllerGen() *project.ControllerGen {
 	}}
 }
 
-// onlyOutputs refuses flags that have no effect in a project where controller-gen's arguments say what is generated.
+// onlyOutputs rejects flags that have no effect in a project in which controller-gen's arguments define what is generated.
 func onlyOutputs(flags []string) error {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&Outputs{}).AddFlags(known)
@@ -76,7 +76,7 @@ func onlyOutputs(flags []string) error {
 	return nil
 }
 
-// add adds what controller-gen does in the project in dir. Its runs that differ in nothing but the generators become one.
+// add adds the project's runs of controller-gen in dir. Runs that differ only in their generators are combined.
 func (w *wanted) add(dir string, tool *project.ControllerGen) error {
 	for _, one := range tool.Runs {
 		arguments, notes := inTodaysWords(one.Arguments)
@@ -105,7 +105,7 @@ func (w *wanted) add(dir string, tool *project.ControllerGen) error {
 	return nil
 }
 
-// join adds a run to one that loads the same packages, if there is one.
+// join adds a run to another run that loads the same packages, if there is one.
 func (w *wanted) join(asked run) {
 	for i, there := range w.runs {
 		if there.dir == asked.dir && there.tags == asked.tags && slices.Equal(there.paths, asked.paths) {

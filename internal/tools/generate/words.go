@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// remark is one thing that is wrong, in words of a generator or of the compiler.
+// remark is one error of a generator or of the compiler.
 type remark struct {
 	file, text string
 	line, col  int
-	field      string // that it is about, TYPE.FIELD
+	field      string // the field that it is about, TYPE.FIELD
 }
 
 func (r remark) String() string {
@@ -40,8 +40,8 @@ func asRemark(dir string, problem packages.Error) remark {
 	return remark{file: found[1], line: line, col: col, text: problem.Msg}
 }
 
-// explain turns remarks into what a reader can act on: what follows from another mistake in the same line is
-// left out, and a marker is named, with what it takes.
+// explain converts remarks into errors that a user can fix: it leaves out consequences of another mistake in the same line,
+// and names markers and their arguments.
 func explain(all []remark, registry *markers.Registry) []remark {
 	slices.SortStableFunc(all, func(a, b remark) int {
 		return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line, weight(a)-weight(b))
@@ -66,7 +66,7 @@ func explain(all []remark, registry *markers.Registry) []remark {
 	return told
 }
 
-// weight is the greater the more likely a remark follows from another one.
+// weight is greater for remarks that are more likely a consequence of another one.
 func weight(r remark) int {
 	switch {
 	case strings.Contains(r.text, `found type ""`):
@@ -79,7 +79,7 @@ func weight(r remark) int {
 	return 0
 }
 
-// words are what generators say, and what is said here instead.
+// words maps the messages of generators to better ones.
 var words = []struct {
 	pattern *regexp.Regexp
 	instead string
@@ -96,10 +96,10 @@ var words = []struct {
 	{regexp.MustCompile(` \(at <input>:\d+:\d+\)`), ""},
 }
 
-// unsupported begins what is said of a form of types, alone or in a map.
+// unsupported is the beginning of messages about unsupported types, alone or in a map.
 const unsupported = `^(?:unsupported AST kind|not a supported map value type:) \*ast\.`
 
-// anything is said of what may hold any value.
+// anything is the message for types that can hold any value.
 const anything = "cannot be expressed in a schema: want a type that says what it holds, or apiextensionsv1.JSON for any value"
 
 const inexpressible = "cannot be expressed in a schema: want a string, a number, a bool, a struct, or a slice, map or pointer of such; or keep the field out of JSON with `json:\"-\"`"
@@ -111,7 +111,7 @@ func reworded(text string) string {
 	return text
 }
 
-// nameMarker puts the marker that stands at the place before what is said of it, and what it takes after that.
+// nameMarker adds the marker at the place before the message, and its usage after it.
 func (r *remark) nameMarker(registry *markers.Registry) {
 	content, err := os.ReadFile(r.file)
 	lines := strings.Split(string(content), "\n")
@@ -131,7 +131,7 @@ func (r *remark) nameMarker(registry *markers.Registry) {
 	}
 }
 
-// usage is how a marker is written.
+// usage returns the syntax of a marker.
 func usage(definition *markers.Definition) string {
 	if definition.AnonymousField() {
 		return "+" + definition.Name + "=" + kindOf(definition.Fields[""])

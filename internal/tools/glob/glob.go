@@ -1,5 +1,5 @@
-// Package glob finds files by a pattern in a directory whose own name is not a pattern: filepath.Glob finds nothing,
-// and says nothing, where a project lies in a directory such as "web [1]".
+// Package glob finds files by a pattern in a directory whose own name is not a pattern. In contrast, filepath.Glob finds
+// nothing, and returns no error, in a directory such as "web [1]".
 package glob
 
 import (
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// In returns the paths of what a pattern matches in dir, with dir before them, in order: nothing where there is no dir.
+// In returns the paths in dir that match a pattern, including dir, in order. It returns none if dir does not exist.
 func In(dir, pattern string) ([]string, error) {
 	found, err := fs.Glob(os.DirFS(dir), filepath.ToSlash(pattern))
 	for i, name := range found {

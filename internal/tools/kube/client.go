@@ -18,18 +18,18 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// Client reads and writes objects of all kinds that a cluster has.
+// Client reads and writes objects of all kinds in a cluster.
 type Client struct {
-	// Manager is the field manager of everything that is written.
+	// Manager is the field manager of all writes.
 	Manager string
-	// Dynamic is the connection that objects are read and written by.
+	// Dynamic is the client that reads and writes objects.
 	Dynamic dynamic.Interface
 
 	discovery discovery.DiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// New returns a client of a cluster that writes under the name of a field manager. It sends no request.
+// New returns a client for a cluster that writes with the given field manager. It sends no request.
 func New(config *rest.Config, manager string) (*Client, error) {
 	config = Unlimited(config)
 	objects, err := dynamic.NewForConfig(config)
@@ -46,8 +46,7 @@ func New(config *rest.Config, manager string) (*Client, error) {
 	}, nil
 }
 
-// Unlimited returns a copy of a connection that leaves it to the API server to limit requests, and drops the server's
-// warnings.
+// Unlimited returns a copy of a connection that leaves rate limits to the API server, and drops the server's warnings.
 func Unlimited(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -55,11 +54,11 @@ func Unlimited(config *rest.Config) *rest.Config {
 	return config
 }
 
-// Refresh makes the client forget which kinds the cluster has, as after a CustomResourceDefinition was removed.
+// Refresh makes the client forget the kinds of the cluster, for example after a CustomResourceDefinition was removed.
 func (c *Client) Refresh() { c.mapper.Reset() }
 
-// Mapping returns the resource and the scope of a kind. A kind without a version has the preferred one. The error of
-// a kind that the cluster does not have satisfies meta.IsNoMatchError.
+// Mapping returns the resource and the scope of a kind. If the kind has no version, the preferred one is used. If the cluster
+// does not have the kind, the error satisfies meta.IsNoMatchError.
 func (c *Client) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	var versions []string
 	if kind.Version != "" {
@@ -81,8 +80,8 @@ func (c *Client) Has(kind schema.GroupKind) (bool, error) {
 	return err == nil, err
 }
 
-// Place sets the namespace of an object as its kind requires: a namespaced object without one gets the
-// given namespace, and a cluster-scoped object has none.
+// Place sets the namespace of an object as its kind requires: a namespaced object without a namespace gets the given one, and
+// the namespace of a cluster-scoped object is removed.
 func (c *Client) Place(object *unstructured.Unstructured, namespace string) error {
 	mapping, err := c.Mapping(object.GroupVersionKind())
 	if err != nil {
@@ -109,7 +108,7 @@ func (c *Client) Objects(like *unstructured.Unstructured) (dynamic.ResourceInter
 	return c.Dynamic.Resource(mapping.Resource).Namespace(like.GetNamespace()), nil
 }
 
-// Get returns an object as it is in the cluster, nil where it does not exist.
+// Get returns an object from the cluster, or nil if it does not exist.
 func (c *Client) Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	objects, err := c.Objects(like)
 	if err != nil {
@@ -122,8 +121,8 @@ func (c *Client) Get(ctx context.Context, like *unstructured.Unstructured) (*uns
 	return found, err
 }
 
-// List returns the objects of a resource in a namespace, or in all if it is empty, with labels that a selector selects.
-// A resource that the cluster does not have, or does not have anymore, has no objects.
+// List returns the objects of a resource that match a label selector, in a namespace or, if it is empty, in all namespaces. A
+// resource that the cluster does not have, or no longer has, has no objects.
 func (c *Client) List(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string) ([]*unstructured.Unstructured, error) {
 	list, err := c.Dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if apierrors.IsNotFound(err) {
@@ -139,7 +138,7 @@ func (c *Client) List(ctx context.Context, resource schema.GroupVersionResource,
 	return all, nil
 }
 
-// Apply applies an object and returns it as it is in the cluster then.
+// Apply applies an object and returns the result.
 func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	objects, err := c.Objects(object)
 	if err != nil {
@@ -148,7 +147,7 @@ func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured) (
 	return c.apply(ctx, objects, object)
 }
 
-// DryRun returns what an object would be if it were applied.
+// DryRun returns the result of applying an object, without applying it.
 func (c *Client) DryRun(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	objects, err := c.Objects(object)
 	if err != nil {
@@ -167,7 +166,7 @@ func (c *Client) apply(ctx context.Context, objects dynamic.ResourceInterface, o
 	})
 }
 
-// Merge patches fields of an object by a JSON merge patch and returns the whole object.
+// Merge patches fields of an object with a JSON merge patch and returns the whole object.
 func (c *Client) Merge(ctx context.Context, object *unstructured.Unstructured, fields map[string]any) (*unstructured.Unstructured, error) {
 	objects, err := c.Objects(object)
 	if err != nil {
@@ -180,8 +179,8 @@ func (c *Client) Merge(ctx context.Context, object *unstructured.Unstructured, f
 	return objects.Patch(ctx, object.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
 }
 
-// Delete deletes this very object, and before it the objects that it owns. Where it is gone, or another object has its
-// name by now, there is nothing to do.
+// Delete deletes the object with this UID, and before it the objects that it owns. If it was deleted already, or another
+// object has its name now, Delete does nothing.
 func (c *Client) Delete(ctx context.Context, object *unstructured.Unstructured) error {
 	objects, err := c.Objects(object)
 	if err != nil {
@@ -195,10 +194,10 @@ func (c *Client) Delete(ctx context.Context, object *unstructured.Unstructured) 
 	return err
 }
 
-// IsGone reports whether an error is that of an object that does not exist anymore, or of another object of its name.
+// IsGone reports whether an error means that the object no longer exists, or that another object has its name.
 func IsGone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
-// Resource is a kind of objects and its scope.
+// Resource is a resource and its scope.
 type Resource struct {
 	schema.GroupVersionResource
 	Namespaced bool

@@ -35,7 +35,7 @@ func configMap(namespace, name string, data map[string]any) *unstructured.Unstru
 	return made
 }
 
-// An object is applied, tried, patched and deleted; one of its name that came later stays.
+// An object is applied, dry-run, patched and deleted. A later object with the same name is not deleted.
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	c, env := connect(t)
@@ -80,7 +80,7 @@ func TestObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = wait.PollUntilContextCancel(t.Context(), 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		now, err := c.Get(ctx, wanted) // the garbage collector deletes what it owns first
+		now, err := c.Get(ctx, wanted) // the garbage collector first deletes the objects that it owns
 		return now == nil, err
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// definition defines Crate in a group.
+// definition returns a definition of Crate in a group.
 func definition(group, kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "crates." + group},
@@ -141,7 +141,7 @@ func definition(group, kind string) *unstructured.Unstructured {
 	}}
 }
 
-// When definitions are installed, the client knows their kinds, and their objects can be written.
+// After definitions are installed, the client knows their kinds and can write their objects.
 func TestInstallCRDs(t *testing.T) {
 	t.Parallel()
 	c, env := connect(t)

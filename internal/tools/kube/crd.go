@@ -31,7 +31,7 @@ func ReadCRD(object *unstructured.Unstructured) (*CRD, error) {
 	return crd, nil
 }
 
-// Defines returns the kind of the objects.
+// Defines returns the kind that it defines.
 func (c *CRD) Defines() schema.GroupKind {
 	return schema.GroupKind{Group: c.Spec.Group, Kind: c.Spec.Names.Kind}
 }
@@ -52,7 +52,7 @@ func (c *CRD) Served() []schema.GroupVersionResource {
 	return served
 }
 
-// Storage returns the name of the version that objects are stored in, empty where no version is marked.
+// Storage returns the name of the version in which objects are stored, or "" if no version is marked.
 func (c *CRD) Storage() string {
 	for _, version := range c.Spec.Versions {
 		if version.Storage {
@@ -62,8 +62,8 @@ func (c *CRD) Storage() string {
 	return ""
 }
 
-// Readable returns the version to read all objects in: the stored one, which needs no conversion, or the first served one
-// if the stored one is not served. It reports false if no version is served.
+// Readable returns the version in which to read all objects: the stored one, which needs no conversion, or the first served
+// one if the stored one is not served. It returns false if no version is served.
 func (c *CRD) Readable() (schema.GroupVersionResource, bool) {
 	served := c.Served()
 	for _, resource := range served {
@@ -77,7 +77,7 @@ func (c *CRD) Readable() (schema.GroupVersionResource, bool) {
 	return served[0], true
 }
 
-// Schema returns the schema of a version, nil where it has none.
+// Schema returns the schema of a version, or nil if it does not have one.
 func (c *CRD) Schema(version string) *apiextensionsv1.JSONSchemaProps {
 	for _, one := range c.Spec.Versions {
 		if one.Name == version && one.Schema != nil {
@@ -87,7 +87,7 @@ func (c *CRD) Schema(version string) *apiextensionsv1.JSONSchemaProps {
 	return nil
 }
 
-// ConvertedBy returns the Service of the webhook that converts between versions, nil where there is none.
+// ConvertedBy returns the Service of the conversion webhook, or nil if there is none.
 func (c *CRD) ConvertedBy() *apiextensionsv1.ServiceReference {
 	if c.Spec.Conversion == nil || c.Spec.Conversion.Webhook == nil || c.Spec.Conversion.Webhook.ClientConfig == nil {
 		return nil
@@ -95,7 +95,7 @@ func (c *CRD) ConvertedBy() *apiextensionsv1.ServiceReference {
 	return c.Spec.Conversion.Webhook.ClientConfig.Service
 }
 
-// established returns what the definition lacks to be served, by its conditions.
+// established returns an error that describes why the definition is not served, according to its conditions.
 func (c *CRD) established() error {
 	why := fmt.Errorf("the API server has not processed it yet")
 	for _, condition := range c.Status.Conditions {

@@ -19,7 +19,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// boxes defines Box, in versions as given.
+// boxes returns a definition of Box with the given versions.
 func boxes(t *testing.T, versions string) *unstructured.Unstructured {
 	t.Helper()
 	return parse(t, `

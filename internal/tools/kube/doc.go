@@ -1,13 +1,13 @@
-// Package kube reads and writes objects of any kind in a cluster. Every tool that puts objects into a cluster uses
-// it, so that they are all written in the same way:
+// Package kube reads and writes objects of any kind in a cluster. Every tool that writes objects to a cluster uses it, so
+// that all objects are written in the same way:
 //
 //   - by server-side apply that takes over conflicting fields and validates all fields strictly,
 //     under the tool's own field manager;
-//   - with a label that tells a tool its own objects from those of others ([SetLabel]);
+//   - with a label that distinguishes a tool's own objects from others ([SetLabel]);
 //   - CustomResourceDefinitions first: [Client.InstallCRDs] returns when the API server serves them.
 //
-// The API server limits the rate of requests. Its warnings are dropped, because they would appear between the lines
-// of a tool's own output.
+// The API server limits the rate of requests. Its warnings are dropped, because they would appear between the lines of a
+// tool's own output.
 //
-// CustomResourceDefinitions are read by [ReadCRD], from a cluster or a manifest alike.
+// [ReadCRD] decodes CustomResourceDefinitions from a cluster or a manifest.
 package kube

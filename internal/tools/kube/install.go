@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// CRDError is the error of a CustomResourceDefinition that the cluster refuses or does not serve.
+// CRDError is the error for a CustomResourceDefinition that the cluster rejects or does not serve.
 type CRDError struct {
-	// Name of the definition.
+	// Name is the name of the definition.
 	Name string
 	// Err is the API server's answer, or the reason why it is not served.
 	Err error
@@ -39,9 +39,8 @@ func InstallCRDs(ctx context.Context, config *rest.Config, manager string, defin
 }
 
 // InstallCRDs applies CustomResourceDefinitions and returns when all their served versions answer and discovery lists them.
-// Until then the API server answers "not found" for their objects, and whatever starts too early
-// fails in a way that looks like its own mistake. The first definition that is refused, or is not served
-// within two minutes, is returned as a *CRDError.
+// Before that, the API server answers "not found" for their objects, and a client that starts too early fails with misleading
+// errors. For the first definition that is rejected, or is not served within two minutes, it returns a *CRDError.
 func (c *Client) InstallCRDs(ctx context.Context, definitions ...*unstructured.Unstructured) error {
 	for _, definition := range definitions {
 		if _, err := c.apply(ctx, c.Dynamic.Resource(CRDs), definition); err != nil {
@@ -82,8 +81,8 @@ func (c *Client) waitServed(ctx context.Context, name string) (crd *CRD, err err
 	return crd, err
 }
 
-// answers requests the objects of each served version. Only "not found" means that a version is not served: any other
-// error, such as that of a conversion webhook that is not up, comes from an API that is.
+// answers requests the objects of each served version. Only "not found" means that a version is not served: any other error,
+// such as the error of a conversion webhook that does not run, comes from a served API.
 func (c *Client) answers(ctx context.Context, crd *CRD) error {
 	for _, resource := range crd.Served() {
 		_, err := c.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
@@ -94,8 +93,8 @@ func (c *Client) answers(ctx context.Context, crd *CRD) error {
 	return nil
 }
 
-// waitListed waits until discovery lists resources, which it does a moment after they answer. Clients that
-// map kinds to resources rely on it.
+// waitListed waits until discovery lists resources, which happens shortly after they answer. Clients that map kinds to
+// resources depend on it.
 func (c *Client) waitListed(ctx context.Context, resources []schema.GroupVersionResource) error {
 	var missing error
 	err := wait.PollUntilContextTimeout(ctx, timing.servedInterval, timing.servedTimeout, true, func(context.Context) (bool, error) {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ReadRole decodes a Role or a ClusterRole. A Role is a ClusterRole without an aggregation rule then.
+// ReadRole decodes a Role or a ClusterRole. It returns a Role as a ClusterRole without an aggregation rule.
 func ReadRole(object *unstructured.Unstructured) (*rbacv1.ClusterRole, error) {
 	role := &rbacv1.ClusterRole{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, role); err != nil {

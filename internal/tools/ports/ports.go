@@ -1,6 +1,6 @@
-// Package ports reserves ports on loopback for programs that are told where to listen. A port that was only looked
-// for belongs to nobody until the program listens, which takes it a while; whatever asks the system for any port
-// in the meantime may be given the same one.
+// Package ports reserves ports on the loopback interface for programs that get their address as an argument. A free port that
+// is only looked up is not reserved until the program listens, which takes a while. In the meantime, the system may give the
+// same port to another program that asks for any port.
 //
 //	port, err := ports.Reserve()
 //	defer port.Close() // when the program has ended
@@ -13,9 +13,9 @@ import (
 	"strconv"
 )
 
-// Port is a port on loopback that is kept for whoever knows its number.
+// Port is a reserved port on the loopback interface. Programs that know its number can use it.
 type Port struct {
-	// Number of the port.
+	// Number is the number of the port.
 	Number int
 	free   func() error
 }
@@ -23,11 +23,11 @@ type Port struct {
 // Address is HOST:PORT.
 func (p *Port) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Number)) }
 
-// Close gives the port back. Who listens there continues to.
+// Close ends the reservation. A program that listens on the port is not affected.
 func (p *Port) Close() error { return p.free() }
 
-// Reserve takes a port that is free. On Linux the system gives it to nobody who asks for any port, while
-// programs can listen there; elsewhere it was free a moment ago, and no more.
+// Reserve reserves a free port. On Linux, the system does not give it to programs that ask for any port, but programs can
+// listen on it. On other systems, the port was free just before the call returns, without any guarantee.
 func Reserve() (*Port, error) {
 	port, err := reserve()
 	if err != nil {

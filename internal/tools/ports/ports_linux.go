@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// reserve binds a socket and does not listen. Others may bind to the same port where both sides allow
-// that address to be used again, as every program in Go does that listens.
+// reserve binds a socket without listening. Other programs may bind to the same port if both sides allow the reuse of the
+// address. Every Go program that listens does so.
 func reserve() (*Port, error) {
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -16,7 +16,7 @@ func reserve() (*Port, error) {
 	free := func() error { return os.NewSyscallError("close", syscall.Close(socket)) }
 	number, err := bind(socket)
 	if err != nil {
-		_ = free() // the other error tells more
+		_ = free() // the other error is more useful
 		return nil, err
 	}
 	return &Port{Number: number, free: free}, nil

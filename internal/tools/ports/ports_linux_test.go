@@ -10,10 +10,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/ports"
 )
 
-// localPortRange bounds what a socket is given that asks for any port: the highest and the lowest, in 16 bits each.
+// localPortRange limits the ports that a socket gets if it asks for any port: the highest and the lowest, in 16 bits each.
 const localPortRange = 51
 
-// A port that is kept is given to nobody who asks for any, be it to listen or to connect.
+// The system does not give a reserved port to sockets that ask for any port, neither to listen nor to connect.
 func TestReservedIsGivenToNobody(t *testing.T) {
 	t.Parallel()
 	port, err := ports.Reserve()

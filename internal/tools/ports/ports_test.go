@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/ports"
 )
 
-// Who knows a port's number can listen there, once and again, and nobody else has it in the meantime.
+// A program that knows the number of a port can listen on it several times, and no other program gets it in the meantime.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	port, err := ports.Reserve()

@@ -1,8 +1,8 @@
-// Package prerequisites checks whether this machine has what Operon needs: the Go toolchain, disk space and inotify
-// instances for the local cluster, and what nodes with containers need in addition.
+// Package prerequisites checks whether this machine has what Operon needs: the Go toolchain, disk space and inotify instances
+// for the local cluster, and the additional requirements of nodes with containers.
 //
-// A [Check] states what was found and, if that is not enough, what to do. [All] runs all checks; none of them changes
-// anything. Nothing here knows Operon's other packages except where its files are.
+// A [Check] reports what was found and, if that is not enough, what to do. [All] runs all checks; none of them changes
+// anything. Except for the location of Operon's files, this package does not depend on Operon's other packages.
 package prerequisites
 
 import (
@@ -17,41 +17,41 @@ import (
 	"syscall"
 )
 
-// Status is how a check ended.
+// Status is the result of a check.
 type Status string
 
-// The statuses. Only Missing keeps Operon from working; a Limited machine lacks what some features need.
+// The statuses. Operon cannot work only if something is Missing; a Limited machine lacks something that some features need.
 const (
 	OK      Status = "ok"
 	Limited Status = "limited"
 	Missing Status = "missing"
 )
 
-// Check is one thing that was checked.
+// Check is one checked requirement.
 type Check struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
 	// Found is what the machine has.
 	Found string `json:"found"`
-	// Fix says what to do, and For which feature needs it. Both are empty if the status is OK.
+	// Fix describes what to do, and For names the feature that needs it. Both are empty if the status is OK.
 	Fix string `json:"fix,omitempty"`
 	For string `json:"for,omitempty"`
 }
 
 const (
 	gib = 1 << 30
-	// minDisk is what the build cache of both binaries and a cluster take, measured on a clean machine.
+	// minDisk is the size of the build cache of both binaries and a cluster, measured on a clean machine.
 	minDisk = 6 * gib
-	// minInstances: a cluster takes five inotify instances, the kernel's default is 128 for a user.
+	// minInstances: a cluster uses five inotify instances; the kernel's default limit is 128 per user.
 	minInstances = 64
 )
 
-// All checks this machine. home is the directory of Operon's files.
+// All runs all checks of this machine. The argument home is the directory of Operon's files.
 func All(ctx context.Context, home string) []Check {
 	return []Check{goToolchain(ctx), disk(home), inotify("/proc/sys/fs/inotify/max_user_instances"), containers()}
 }
 
-// goToolchain: projects and the local cluster are compiled on this machine.
+// goToolchain checks the Go toolchain, because projects and the local cluster are compiled on this machine.
 func goToolchain(ctx context.Context) Check {
 	c := Check{Name: "Go toolchain"}
 	output, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
@@ -67,7 +67,7 @@ func goToolchain(ctx context.Context) Check {
 	return c
 }
 
-// older reports whether a version of Go is older than another one by its first two numbers.
+// older reports whether a Go version is older than another one, comparing the first two numbers.
 func older(version, than string) bool {
 	number := func(v string) int {
 		parts := strings.SplitN(strings.TrimPrefix(v, "go"), ".", 3)
@@ -81,7 +81,7 @@ func older(version, than string) bool {
 	return number(version) < number(than)
 }
 
-// disk: the home directory, or the nearest one above it that exists.
+// disk checks the free space of the home directory, or of the nearest existing directory above it.
 func disk(home string) Check {
 	c := Check{Name: "Disk space"}
 	dir := home
@@ -104,7 +104,8 @@ func disk(home string) Check {
 	return c
 }
 
-// inotify: file is where the kernel shows how many instances a user may have. Other systems have no such limit.
+// inotify checks the number of inotify instances that a user may have, which is in the kernel's file. Other systems have no
+// such limit.
 func inotify(file string) Check {
 	c := Check{Name: "inotify instances", Status: OK, Found: "no limit on this system"}
 	content, err := os.ReadFile(file)
@@ -123,7 +124,7 @@ func inotify(file string) Check {
 	return c
 }
 
-// containers: what `operon cluster up --node container` needs.
+// containers checks the requirements of `operon cluster up --node container`.
 func containers() Check {
 	c := Check{Name: "Container nodes", For: "`operon cluster up --node container`, and `operon deploy` to the local cluster"}
 	var found, fixes []string

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Compile tells in the compiler's words why a project does not compile, tests left out.
+// Compile returns the compiler's errors if a project does not compile. Tests are not compiled.
 //
-// It tells nothing of what the go command cannot load, which generators tell; nor, unless patient, as long as the
-// modules that the project uses were never compiled on this machine, for that takes minutes.
+// It reports no errors of the go command about loading packages, which generators report. Unless patient is set, it also
+// reports nothing if the modules that the project uses were never compiled on this machine, because that takes minutes.
 func Compile(ctx context.Context, dir string, patient bool) error {
 	content, err := os.ReadFile(dir + "/go.mod")
 	if err != nil {
@@ -27,11 +27,11 @@ func Compile(ctx context.Context, dir string, patient bool) error {
 	defer stop()
 	command := exec.CommandContext(ctx, "go", "list", "-e", "-export", "-v", "-f", "{{with .Error}}{{.Err}}{{end}}", "./...")
 	command.Dir, command.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS="+strings.ReplaceAll(os.Getenv("GOFLAGS"), "-mod=mod", "-mod=readonly"))
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it removes its directory then
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // so that it removes its temporary directory
 	command.WaitDelay = 10 * time.Second
 	var said bytes.Buffer
 	command.Stdout = &said
-	compiling, err := command.StderrPipe() // a line for each package that is compiled
+	compiling, err := command.StderrPipe() // one line for each compiled package
 	if err != nil {
 		return err
 	}
@@ -51,13 +51,13 @@ func Compile(ctx context.Context, dir string, patient bool) error {
 	return compilerSays(said.String())
 }
 
-// compilerSays picks the compiler's errors out of what the go command says.
+// compilerSays extracts the compiler's errors from the output of the go command.
 func compilerSays(said string) error {
 	var lines []string
 	told := false
 	for line := range strings.Lines(said) {
 		line = strings.TrimRight(line, "\r\n")
-		if strings.HasPrefix(line, "# ") { // the compiler's, of a package
+		if strings.HasPrefix(line, "# ") { // the compiler's errors in a package follow
 			told = true
 			continue
 		}
@@ -71,7 +71,8 @@ func compilerSays(said string) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// NotCompiling says so of a project in dir, with the compiler's words and the project's own file names.
+// NotCompiling returns an error about a project in dir that does not compile, with the compiler's errors and paths relative
+// to the project.
 func NotCompiling(dir string, err error) error {
 	said := strings.ReplaceAll(err.Error(), dir+string(os.PathSeparator), "")
 	if strings.Contains(said, "\n") {

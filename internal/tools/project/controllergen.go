@@ -16,28 +16,28 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project/makefile"
 )
 
-// ControllerGen is what a project has controller-gen do, as its Makefile says.
+// ControllerGen describes how a project runs controller-gen, according to its Makefile.
 type ControllerGen struct {
-	// Version is the one that the project pins, as v0.16.1; "" where it does not say.
+	// Version is the version that the project pins, such as v0.16.1, or "" if it is unknown.
 	Version string
-	// Runs are in the order in which they are written.
+	// Runs are the runs in the order in which they are written.
 	Runs []ControllerGenRun
 }
 
 // ControllerGenRun is one run of controller-gen.
 type ControllerGenRun struct {
-	// Target is the Makefile's.
+	// Target is the target in the Makefile.
 	Target string
-	// Dir is where it runs, relative to the project, with slashes.
+	// Dir is its working directory, relative to the project, with slashes.
 	Dir string
-	// Arguments are controller-gen's: crd, paths=./..., output:crd:dir=config/crd/bases.
+	// Arguments are the arguments of controller-gen: crd, paths=./..., output:crd:dir=config/crd/bases.
 	Arguments []string
-	// File and Line are where it is written.
+	// File and Line are the place at which it is written.
 	File string
 	Line int
 }
 
-// Place is where the run is written, as file:line.
+// Place returns the place at which the run is written, as file:line.
 func (r ControllerGenRun) Place() string { return fmt.Sprintf("%s:%d", r.File, r.Line) }
 
 // controllerTools is the module of controller-gen, and controllerGen the path of its package.
@@ -46,17 +46,17 @@ const (
 	controllerGen   = controllerTools + "/cmd/controller-gen"
 )
 
-// makefiles are the names that make looks for, in its order.
+// makefiles are the file names that make tries, in its order.
 var makefiles = []string{"GNUmakefile", "makefile", "Makefile"}
 
-// generating are the targets that kubebuilder's Makefile generates with.
+// generating lists the targets of kubebuilder's Makefile that generate.
 var generating = []string{"manifests", "generate"}
 
-// ReadControllerGen reads from the Makefile in dir what controller-gen does for the targets manifests and
-// generate and for what these need, or for all targets where there are none of those names. It is nil where
-// there is no Makefile, or one that does not run controller-gen.
+// ReadControllerGen reads the runs of controller-gen from the Makefile in dir: for the targets manifests and generate and the
+// targets that they need, or for all targets if there are no targets with these names. It returns nil if there is no
+// Makefile, or if the Makefile does not run controller-gen.
 //
-// It fails where only a shell could tell an argument.
+// It fails if only a shell could determine an argument.
 func ReadControllerGen(dir string) (*ControllerGen, error) {
 	read, err := readMakefile(dir)
 	if read == nil || err != nil {
@@ -81,7 +81,7 @@ func ReadControllerGen(dir string) (*ControllerGen, error) {
 	return tool, errors.Join(problems...)
 }
 
-// readMakefile is nil where there is none.
+// readMakefile returns nil if there is no Makefile.
 func readMakefile(dir string) (*makefile.File, error) {
 	for _, name := range makefiles {
 		content, err := os.ReadFile(filepath.Join(dir, name))
@@ -101,7 +101,7 @@ func readMakefile(dir string) (*makefile.File, error) {
 	return nil, nil
 }
 
-// wanted reports whether what makes a target is what generates.
+// wanted reports whether the recipe of a target is one of those that generate.
 func wanted(read *makefile.File, commands []makefile.Command, target string) bool {
 	usual := slices.ContainsFunc(commands, func(c makefile.Command) bool {
 		return needed(read, c.Target) && generates(argumentsOf(c.Words))
@@ -109,18 +109,18 @@ func wanted(read *makefile.File, commands []makefile.Command, target string) boo
 	return !usual || needed(read, target)
 }
 
-// needed reports whether a target is made for one of the usual ones.
+// needed reports whether one of the usual targets needs a target.
 func needed(read *makefile.File, target string) bool {
 	return slices.ContainsFunc(generating, func(usual string) bool { return read.Needs(usual, target) })
 }
 
-// argumentsOf are the arguments of a command that runs controller-gen, nil for every other.
+// argumentsOf returns the arguments of a command that runs controller-gen, or nil for any other command.
 func argumentsOf(words []string) []string {
 	name := path.Base(words[0])
 	if name == "controller-gen" || strings.HasPrefix(name, "controller-gen-") {
 		return words[1:]
 	}
-	// A path that nobody can know, such as that of a tool which a script installs, is told by its arguments.
+	// A command whose path is unknown, for example because a script installs it, is recognized by its arguments.
 	if strings.ContainsRune(words[0], makefile.Unknown) && slices.ContainsFunc(words[1:], isPaths) {
 		return words[1:]
 	}
@@ -141,10 +141,10 @@ func argumentsOf(words []string) []string {
 
 func isPaths(word string) bool { return strings.HasPrefix(word, "paths=") }
 
-// generators are those of controller-gen.
+// generators lists the generators of controller-gen.
 var generators = []string{"crd", "rbac", "object", "webhook", "schemapatch", "applyconfiguration"}
 
-// generates reports whether arguments ask for a generator: there are runs that only print the version.
+// generates reports whether arguments select a generator: some runs only print the version.
 func generates(arguments []string) bool {
 	return slices.ContainsFunc(arguments, func(argument string) bool {
 		name, _, _ := strings.Cut(argument, ":")
@@ -152,7 +152,7 @@ func generates(arguments []string) bool {
 	})
 }
 
-// check refuses what would be guessed.
+// check rejects runs whose parts are unknown, so that nothing is guessed.
 func (r ControllerGenRun) check(conditional bool) error {
 	if conditional {
 		return fmt.Errorf("%s: whether controller-gen runs here depends on a condition of the Makefile, which is not evaluated: move the line out of the condition", r.Place())
@@ -169,13 +169,13 @@ func (r ControllerGenRun) check(conditional bool) error {
 	return nil
 }
 
-// asked matches the places in a Makefile that pin the version of controller-gen: by a variable, or behind the path of
-// its package.
+// asked matches the places in a Makefile that pin the version of controller-gen: in a variable, or after the path of its
+// package.
 var asked = regexp.MustCompile(`(?m)^\s*(?:export\s+)?CONTROLLER_(?:TOOLS|GEN)_VERSION\s*[:?]*=\s*(\S+)|` + regexp.QuoteMeta(controllerGen) + `[@, ]\s*(\$[({]\w+[)}]|v\d[\w.+-]*)`)
 
 var version = regexp.MustCompile(`^v\d[\w.+-]*$`)
 
-// pinned is the version of controller-gen that a project asks for, "" where it does not say.
+// pinned returns the version of controller-gen that a project pins, or "" if it is unknown.
 func pinned(dir string, read *makefile.File) string {
 	for _, found := range read.Find(asked) {
 		if version.MatchString(found) {
@@ -185,7 +185,7 @@ func pinned(dir string, read *makefile.File) string {
 	return required(dir)
 }
 
-// required is the version of controller-tools that go.mod asks for, as for `go tool controller-gen`.
+// required returns the version of controller-tools that go.mod requires, which `go tool controller-gen` uses.
 func required(dir string) string {
 	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {

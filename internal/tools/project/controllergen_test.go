@@ -17,7 +17,7 @@ func controllerGen(t *testing.T, changes files) *project.ControllerGen {
 	return tool
 }
 
-// calls are the version and the runs, one a line.
+// calls formats the version and the runs, one in a line.
 func calls(tool *project.ControllerGen) string {
 	if tool == nil {
 		return "none"

@@ -1,5 +1,5 @@
-// Package project reads an operator project from its directory: the Go module and its main package, the CustomResourceDefinitions, the
-// permissions of the operator, and the samples.
+// Package project reads an operator project from its directory: the Go module and its main package, the
+// CustomResourceDefinitions, the permissions of the operator, and the samples.
 //
 // It detects two layouts, Operon's own and kubebuilder's (which Operator SDK shares), with main.go or cmd/main.go:
 //
@@ -11,9 +11,9 @@
 //	config/samples/    sample objects
 //	PROJECT, Makefile  kubebuilder's: kinds, webhooks and plugins; arguments of controller-gen
 //
-// A [Project] contains what the manifests declare. [Kinds], and for kubebuilder projects [ReadLayout] and [ReadControllerGen], read the Go
-// sources.
+// A [Project] contains what the manifests declare. [Kinds], and for kubebuilder projects [ReadLayout] and
+// [ReadControllerGen], read the Go sources.
 //
-// Nothing is built, run or sent: reading takes milliseconds, and errors name the file, the line and a fix. The packages that work on a
-// project (up, and those that generate, prove and ship) start with a [Project].
+// The package builds, runs and sends nothing: reading takes milliseconds, and errors name the file, the line and a fix. The
+// packages that work on a project (up, and those that generate, prove and ship) start with a [Project].
 package project

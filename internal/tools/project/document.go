@@ -15,11 +15,11 @@ import (
 // document is one document of a manifest.
 type document struct {
 	content []byte
-	before  int // lines before it in its file
+	before  int // number of lines before it in its file
 }
 
-// split takes a manifest apart at its "---" and "..." lines, which end a document wherever they are. What follows "---" in its line
-// belongs to the next document.
+// split splits a manifest at its "---" and "..." lines, which end a document wherever they are. Text that follows "---" in
+// its line belongs to the next document.
 func split(content []byte) []document {
 	documents := []document{{}}
 	for number, line := range bytes.SplitAfter(content, []byte("\n")) {
@@ -36,10 +36,10 @@ func split(content []byte) []document {
 	return documents
 }
 
-// boundary is a line that ends a document, and what follows in it, apart from a comment.
+// boundary matches a line that ends a document, and the text that follows in it, except a comment.
 var boundary = regexp.MustCompile(`^(?:---|\.\.\.)(?:\s+([^#\s].*))?(?:\s|$)`)
 
-// objects reads the document's objects: none when it is empty, several from a List.
+// objects reads the document's objects: none if it is empty, several if it is a List.
 func (d document) objects(file string) ([]Object, error) {
 	root, err := d.parse(file)
 	if err != nil || root == nil {
@@ -56,7 +56,7 @@ func (d document) objects(file string) ([]Object, error) {
 	return items(written, file, root)
 }
 
-// parse returns the document's root with lines as in the file, nil for an empty one.
+// parse returns the document's root with the line numbers of the file, or nil for an empty document.
 func (d document) parse(file string) (*yamlv3.Node, error) {
 	root, err := d.root(file)
 	if err != nil || root == nil {
@@ -68,7 +68,7 @@ func (d document) parse(file string) (*yamlv3.Node, error) {
 	return root, refuseDuplicates(root, file)
 }
 
-// root is the document's root, whatever it is, nil for an empty one.
+// root returns the document's root, of any type, or nil for an empty document.
 func (d document) root(file string) (*yamlv3.Node, error) {
 	var node yamlv3.Node
 	if err := yamlv3.Unmarshal(d.content, &node); err != nil {
@@ -104,7 +104,7 @@ func (d document) decode(place string) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// items takes a List apart.
+// items returns the objects in a List.
 func items(list *unstructured.Unstructured, file string, root *yamlv3.Node) ([]Object, error) {
 	_, nodes := child(root, "items")
 	elements, _, err := unstructured.NestedSlice(list.Object, "items")
@@ -124,7 +124,7 @@ func items(list *unstructured.Unstructured, file string, root *yamlv3.Node) ([]O
 	return objects, nil
 }
 
-// shift moves a tree down by lines.
+// shift adds a number of lines to the line numbers of a tree.
 func shift(node *yamlv3.Node, lines int) {
 	node.Line += lines
 	for _, below := range node.Content {
@@ -132,8 +132,7 @@ func shift(node *yamlv3.Node, lines int) {
 	}
 }
 
-// refuseDuplicates looks for a key that is written twice: the decoder would keep one of
-// them without a word.
+// refuseDuplicates returns an error for duplicate keys. The decoder would silently keep one of them.
 func refuseDuplicates(node *yamlv3.Node, file string) error {
 	first := map[string]int{}
 	var problems []error
@@ -153,7 +152,7 @@ func refuseDuplicates(node *yamlv3.Node, file string) error {
 
 var syntaxLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
-// syntaxError names the place in the file, which the parser counts from the document.
+// syntaxError names the place in the file. The parser counts lines from the beginning of the document.
 func (d document) syntaxError(file string, err error) error {
 	line := 1
 	if found := syntaxLine.FindStringSubmatch(err.Error()); found != nil {

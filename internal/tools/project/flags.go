@@ -5,34 +5,33 @@ import (
 	"strconv"
 )
 
-// Placing says how an operator is to run on a machine that is not its own.
+// Placing configures how an operator runs on a machine that is not its own.
 type Placing struct {
-	// Metrics and Health are what the servers of that name listen at, HOST:PORT.
+	// Metrics and Health are the addresses of the servers with these names, HOST:PORT.
 	Metrics, Health string
-	// Webhooks is what the webhooks of an operator of Operon's listen at, HOST:PORT. Empty: there are
-	// none.
+	// Webhooks is the address of the webhook server of an operator built with Operon, HOST:PORT. If it is empty, there are no
+	// webhooks.
 	Webhooks string
-	// Service is the name of a Service that leads to Webhooks under the same port, for an operator that
-	// is an API server.
+	// Service is the name of a Service that leads to Webhooks on the same port, for an operator that is an API server.
 	Service string
-	// Elect: it takes part in leader election.
+	// Elect enables leader election.
 	Elect bool
-	// Secure: an operator of controller-runtime serves metrics by TLS, to whom the API server lets.
+	// Secure makes a controller-runtime operator serve metrics with TLS, to clients that the API server authorizes.
 	Secure bool
 }
 
-// operons are the flags that every operator of Operon's has.
+// operons lists the flags that every operator built with Operon has.
 var operons = map[string]bool{"metrics-bind-address": true, "health-probe-bind-address": true, "leader-elect": true}
 
-// Flags are the arguments that place the operator, of those that it understands: Operon's own
-// operators all, others those that their main package mentions.
+// Flags returns the arguments for a placing that the operator supports: all of them for operators built with Operon, and for
+// others those that their main package mentions.
 func (p *Project) Flags(place Placing) []string {
 	all := []struct{ name, value string }{
 		{"metrics-bind-address", place.Metrics},
 		{"health-probe-bind-address", place.Health},
 		{"leader-elect", strconv.FormatBool(place.Elect)},
 		{"metrics-secure", strconv.FormatBool(place.Secure)},
-		// As kubebuilder's layout v2 had them.
+		// These flags are from kubebuilder's layout v2.
 		{"metrics-addr", place.Metrics},
 		{"enable-leader-election", strconv.FormatBool(place.Elect)},
 	}
@@ -49,7 +48,7 @@ func (p *Project) Flags(place Placing) []string {
 	return known
 }
 
-// front are the flags of an operator that is reached by a Service wherever it runs, as it is an API server.
+// front returns the flags of an operator that clients reach through a Service wherever it runs, because it is an API server.
 func (p *Project) front(place Placing) []string {
 	_, port, err := net.SplitHostPort(place.Webhooks)
 	if err != nil || place.Service == "" || !p.Main.ServesAPI() {

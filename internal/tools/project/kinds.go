@@ -21,42 +21,41 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Kind is a kind that a project's Go sources declare, in one version.
+// Kind is one version of a kind that a project's Go sources declare.
 type Kind struct {
-	// Group, Version and Name are what its objects say: apiVersion Group/Version, kind Name.
+	// Group, Version and Name define the type of its objects: apiVersion Group/Version, kind Name.
 	Group, Version, Name string
 	// Plural and Singular are its names in URLs and in kubectl.
 	Plural, Singular string
-	// ShortNames are further names for kubectl.
+	// ShortNames are additional names for kubectl.
 	ShortNames []string
-	// Cluster: its objects are in no namespace.
+	// Cluster reports that its objects are cluster-scoped.
 	Cluster bool
-	// Folder is its Go package's, relative to the project's, with slashes.
+	// Folder is the directory of its Go package, relative to the project, with slashes.
 	Folder string
-	// File, relative to the project, and Line are where the type is declared.
+	// File, relative to the project, and Line are the place of the type's declaration.
 	File string
 	Line int
-	// Markers stand above the type, in order.
+	// Markers are the markers above the type, in order.
 	Markers []Marker
 }
 
-// Place is where the type is declared, as file:line.
+// Place returns the place of the type's declaration, as file:line.
 func (k Kind) Place() string { return fmt.Sprintf("%s:%d", k.File, k.Line) }
 
-// Has reports whether a marker of that name stands above the type: kubebuilder:subresource:status.
+// Has reports whether the type has a marker with this name: kubebuilder:subresource:status.
 func (k Kind) Has(marker string) bool {
 	return slices.ContainsFunc(k.Markers, func(m Marker) bool { return m.Is(marker) })
 }
 
-// Kinds finds the kinds that the Go sources of the module in dir declare, in order of group, name and
-// version: the structs that embed TypeMeta and ObjectMeta, in packages whose comments
-// have +groupName=.
+// Kinds finds the kinds that the Go sources of the module in dir declare, ordered by group, name and version: structs that
+// embed TypeMeta and ObjectMeta, in packages whose comments contain +groupName=.
 //
-// Guarantees: it finds those that controller-gen makes CustomResourceDefinitions of when it is given the
-// whole module, and nothing is compiled or type-checked: a thousand files cost some tens of milliseconds.
+// Guarantees: it finds the kinds for which controller-gen generates CustomResourceDefinitions from the whole module. Nothing
+// is compiled or type-checked: a thousand files take some tens of milliseconds.
 //
-// Caveats: a source with errors gives what could be read of it, for the compiler is the one to
-// complain, and markers with wrong arguments count as far as they can be understood.
+// Caveats: a source with errors is read as far as possible, because the compiler reports the errors. Markers with invalid
+// arguments are used as far as they can be parsed.
 func Kinds(dir string) ([]Kind, error) {
 	if err := mustBeFolder(dir); err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func Kinds(dir string) ([]Kind, error) {
 	return kinds, err
 }
 
-// outsideModule directories are none of the go command's, or another module's.
+// outsideModule reports whether the go command ignores a directory, or it belongs to another module.
 func outsideModule(path string) bool {
 	name := filepath.Base(path)
 	if name == "vendor" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
@@ -92,8 +91,7 @@ func outsideModule(path string) bool {
 	return err == nil
 }
 
-// kindsIn finds the kinds of one package. Most packages declare none, and are only searched for the
-// marker, not parsed.
+// kindsIn finds the kinds of one package. Most packages declare none, and are only searched for the marker, not parsed.
 func kindsIn(root, folder string) ([]Kind, error) {
 	sources, err := sourcesIn(folder)
 	if err != nil || !slices.ContainsFunc(sources, mentionsGroup) {
@@ -106,7 +104,7 @@ func kindsIn(root, folder string) ([]Kind, error) {
 	return api.kinds(root, folder), nil
 }
 
-// source is a file of Go.
+// source is a Go source file.
 type source struct {
 	path    string
 	content []byte
@@ -114,7 +112,7 @@ type source struct {
 
 func mentionsGroup(s source) bool { return bytes.Contains(s.content, []byte("+groupName")) }
 
-// declares: what a file can say about kinds begins with one of these.
+// declares reports whether a file contains a text that all declarations about kinds contain.
 func (s source) declares() bool {
 	return mentionsGroup(s) || bytes.Contains(s.content, []byte("ObjectMeta")) || bytes.Contains(s.content, []byte("+versionName")) ||
 		bytes.Contains(s.content, []byte("+kubebuilder:skip"))
@@ -133,7 +131,7 @@ func sourcesIn(folder string) ([]source, error) {
 		}
 		content, err := os.ReadFile(filepath.Join(folder, name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a link that leads nowhere, as editors leave them
+			continue // a dangling link, such as those that editors create
 		}
 		if err != nil {
 			return nil, err
@@ -143,7 +141,7 @@ func sourcesIn(folder string) ([]source, error) {
 	return sources, nil
 }
 
-// apiPackage is a Go package as far as its comments and declarations tell.
+// apiPackage is a Go package as far as it is known from its comments and declarations.
 type apiPackage struct {
 	fset           *token.FileSet
 	name           string // of the package
@@ -152,7 +150,7 @@ type apiPackage struct {
 	declared       []declaration
 }
 
-// declaration is a kind without what its package says.
+// declaration is a kind without the properties of its package.
 type declaration struct {
 	spec    *ast.TypeSpec
 	file    string
@@ -181,7 +179,7 @@ func (p *apiPackage) parse(root string, s source) {
 	p.declared = append(p.declared, p.declarations(tree, filepath.ToSlash(file))...)
 }
 
-// learn takes in what a marker says of the package.
+// learn applies a marker about the package.
 func (p *apiPackage) learn(marker Marker) {
 	name, value, _ := strings.Cut(marker.Text, "=")
 	switch name {
@@ -194,7 +192,7 @@ func (p *apiPackage) learn(marker Marker) {
 	}
 }
 
-// declarations are the kinds of one file.
+// declarations returns the kinds of one file.
 func (p *apiPackage) declarations(tree *ast.File, file string) []declaration {
 	meta := metaName(tree)
 	if meta == "" {
@@ -219,7 +217,7 @@ func (p *apiPackage) declarations(tree *ast.File, file string) []declaration {
 	return found
 }
 
-// beginning is where a declaration of one type begins.
+// beginning returns the position where the declaration of a type begins.
 func beginning(general *ast.GenDecl, spec *ast.TypeSpec) token.Pos {
 	if general.Lparen.IsValid() {
 		return spec.Pos()
@@ -227,7 +225,7 @@ func beginning(general *ast.GenDecl, spec *ast.TypeSpec) token.Pos {
 	return general.Pos()
 }
 
-// metaName is what a file calls apimachinery's package meta/v1, "" where it does not import it.
+// metaName returns the name under which a file imports apimachinery's package meta/v1, or "" if it does not import it.
 func metaName(tree *ast.File) string {
 	for _, imported := range tree.Imports {
 		path, err := strconv.Unquote(imported.Path.Value)
@@ -242,7 +240,7 @@ func metaName(tree *ast.File) string {
 	return ""
 }
 
-// embedsMeta reports whether a type is a struct that embeds both metas.
+// embedsMeta reports whether a type is a struct that embeds TypeMeta and ObjectMeta.
 func embedsMeta(spec *ast.TypeSpec, meta string) bool {
 	body, ok := spec.Type.(*ast.StructType)
 	if !ok || spec.Assign.IsValid() {
@@ -261,7 +259,7 @@ func embedsMeta(spec *ast.TypeSpec, meta string) bool {
 	return embedded["TypeMeta"] && embedded["ObjectMeta"]
 }
 
-// kinds puts together what the package and its types say.
+// kinds combines the properties of the package and its types.
 func (p *apiPackage) kinds(root, folder string) []Kind {
 	if p.group == "" || p.skipped {
 		return nil
@@ -286,8 +284,8 @@ func (p *apiPackage) kinds(root, folder string) []Kind {
 // resource is controller-gen's definition of the marker.
 var resource = markers.Must(markers.MakeDefinition("kubebuilder:resource", markers.DescribesType, crdmarkers.Resource{}))
 
-// name gives the kind its names and scope: what +kubebuilder:resource says, or else the
-// defaults. controller-gen reports a marker that is not valid.
+// name sets the names and the scope of the kind from +kubebuilder:resource, or else the defaults. It ignores invalid markers,
+// which controller-gen reports.
 func (k *Kind) name() {
 	k.Singular = strings.ToLower(k.Name)
 	k.Plural = strings.ToLower(flect.Pluralize(k.Name))

@@ -23,7 +23,7 @@ func kinds(t *testing.T, changes files) []project.Kind {
 	return found
 }
 
-// names of kinds, one a line: apiVersion, kind, plural, scope, directory and place.
+// names formats kinds, one in a line: apiVersion, kind, plural, scope, directory and place.
 func names(kinds []project.Kind) string {
 	var lines []string
 	for _, k := range kinds {
@@ -101,7 +101,7 @@ func TestKindsOfNoFolder(t *testing.T) {
 	}
 }
 
-// BenchmarkKinds finds the kinds in the whole of this repository's root module.
+// BenchmarkKinds finds the kinds in this repository's whole root module.
 func BenchmarkKinds(b *testing.B) {
 	for b.Loop() {
 		if _, err := project.Kinds(".."); err != nil {

@@ -12,9 +12,9 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// Layout is what the PROJECT file of kubebuilder and Operator SDK says of a project, as far as Operon needs it.
+// Layout is the part of a kubebuilder or Operator SDK PROJECT file that Operon needs.
 type Layout struct {
-	// Name is the operator's. It may be "".
+	// Name is the name of the operator. It may be "".
 	Name string
 	// Resources are the kinds, in order.
 	Resources []Resource
@@ -25,14 +25,14 @@ type Resource struct {
 	Version, Kind string
 	// Webhooks reports whether the project has webhooks for it.
 	Webhooks bool
-	// Line is where the file lists it.
+	// Line is the line of the file that lists it.
 	Line int
 }
 
 // ProjectFile is the name of the file that a Layout is read from.
 const ProjectFile = "PROJECT"
 
-// ReadLayout reads the PROJECT file in dir. It is nil where there is none.
+// ReadLayout reads the PROJECT file in dir. It returns nil if there is none.
 func ReadLayout(dir string) (*Layout, error) {
 	content, err := os.ReadFile(filepath.Join(dir, ProjectFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,8 +48,8 @@ func ReadLayout(dir string) (*Layout, error) {
 	return layout, nil
 }
 
-// ParseLayout reads the content of a PROJECT file. Errors name PROJECT and the line. What is unknown in it is
-// left out: newer tools write more.
+// ParseLayout parses the content of a PROJECT file. Errors name PROJECT and the line. Unknown fields are ignored, because
+// newer tools write more.
 func ParseLayout(content []byte) (*Layout, error) {
 	root, err := document{content: content}.root(ProjectFile)
 	if err != nil {
@@ -71,7 +71,7 @@ func ParseLayout(content []byte) (*Layout, error) {
 	return written.layout(root)
 }
 
-// projectFile is the file as it is written, in all forms.
+// projectFile is the content of the file, in all its versions.
 type projectFile struct {
 	Version   string        `yaml:"version"`
 	Name      string        `yaml:"projectName"`
@@ -91,7 +91,7 @@ type projectPart struct {
 	line int
 }
 
-// UnmarshalYAML keeps the line.
+// UnmarshalYAML also stores the line.
 func (p *projectPart) UnmarshalYAML(node *yamlv3.Node) error {
 	type plain projectPart
 	if err := node.Decode((*plain)(p)); err != nil {
@@ -101,9 +101,9 @@ func (p *projectPart) UnmarshalYAML(node *yamlv3.Node) error {
 	return nil
 }
 
-// layout is the file's meaning.
+// layout converts the file to a Layout.
 func (f projectFile) layout(root *yamlv3.Node) (*Layout, error) {
-	version, _, _ := strings.Cut(f.Version, "-") // 3-alpha was the form 3 before it was done
+	version, _, _ := strings.Cut(f.Version, "-") // 3-alpha was the pre-release of version 3
 	if !slices.Contains([]string{"", "1", "2", "3"}, version) {
 		key, _ := child(root, "version")
 		return nil, fmt.Errorf("%s:%d: a file of the form %q is not understood; known are 1, 2 and 3", ProjectFile, key.Line, f.Version)
@@ -121,7 +121,7 @@ func (f projectFile) layout(root *yamlv3.Node) (*Layout, error) {
 	return l, nil
 }
 
-// decodeError names the line in the way of all errors here.
+// decodeError formats the line like the other errors here.
 func decodeError(err error) error {
 	var mistyped *yamlv3.TypeError
 	if !errors.As(err, &mistyped) {

@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// told is a layout in few lines.
+// told formats a layout in a few lines.
 func told(l *project.Layout) string {
 	lines := []string{"name " + l.Name}
 	for _, r := range l.Resources {

@@ -16,23 +16,23 @@ import (
 
 // Main is the main package of an operator.
 type Main struct {
-	// Package is its directory as the go command takes it: ".", "./cmd", "./cmd/manager".
+	// Package is its directory in the form of the go command: ".", "./cmd", "./cmd/manager".
 	Package string
 
-	strings map[string]bool // every string literal in its sources, paths of imports among them
+	strings map[string]bool // all string literals in its sources, including import paths
 }
 
-// aggregated is the package with which an operator serves an API of its own.
+// aggregated is the package with which an operator serves its own API.
 const aggregated = "github.com/operon-framework/operon/aggregated"
 
-// ServesAPI reports whether the operator is an API server too, as package aggregated makes it.
+// ServesAPI reports whether the operator is also an API server, with package aggregated.
 func (m Main) ServesAPI() bool { return m.Mentions(aggregated) }
 
-// Mentions reports whether the package's sources have text as a string literal, as they
-// have the name of each flag that they define.
+// Mentions reports whether the package's sources contain text as a string literal, such as the name of a flag that they
+// define.
 func (m Main) Mentions(text string) bool { return m.strings[text] }
 
-// findMain finds the main package: the wanted one, or the first place that has one.
+// findMain finds the main package: the wanted one, or the first in the usual places.
 func findMain(dir, wanted string) (Main, error) {
 	if wanted != "" {
 		found, err := readMain(dir, filepath.Clean(wanted))
@@ -56,7 +56,7 @@ func findMain(dir, wanted string) (Main, error) {
 	return onlyMainBelow(dir, "cmd")
 }
 
-// onlyMainBelow returns the one main package in the directories right below parent.
+// onlyMainBelow returns the only main package in the direct subdirectories of parent.
 func onlyMainBelow(dir, parent string) (Main, error) {
 	var found []Main
 	var names []string
@@ -84,7 +84,7 @@ func onlyMainBelow(dir, parent string) (Main, error) {
 	}
 }
 
-// readMain reads the package in directory, which is nil unless it is a main package.
+// readMain reads the package in a directory. It returns nil unless it is a main package.
 func readMain(dir, folder string) (*Main, error) {
 	files, err := glob.In(filepath.Join(dir, folder), "*.go")
 	if err != nil {
@@ -112,8 +112,8 @@ func readMain(dir, folder string) (*Main, error) {
 	return found, nil
 }
 
-// parse parses one source, nil when it is a test or not for this platform. A source with
-// an error in it gives what could be read: the compiler is the one to complain.
+// parse parses one source. It returns nil if it is a test or not for this platform. A source with an error is parsed as far
+// as possible, because the compiler reports the error.
 func parse(file string) (*ast.File, error) {
 	if strings.HasSuffix(file, "_test.go") {
 		return nil, nil

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// ReadFolder reads all manifests (*.yaml, *.yml, *.json) right in root/directory, in order of their
-// names. Kustomize's own files are left out. A directory that does not exist has no objects. Files in
-// errors and in the objects are named relative to root.
+// ReadFolder reads all manifests (*.yaml, *.yml, *.json) directly in root/folder, ordered by name. It skips kustomize's own
+// files. A directory that does not exist has no objects. Errors and objects name files relative to root.
 func ReadFolder(root, folder string) ([]Object, error) {
 	entries, err := os.ReadDir(filepath.Join(root, folder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +32,7 @@ func ReadFolder(root, folder string) ([]Object, error) {
 	return objects, errors.Join(problems...)
 }
 
-// ReadFile reads the manifest root/file: documents of YAML or JSON, Lists taken apart.
+// ReadFile reads the manifest root/file: documents of YAML or JSON. Lists are expanded to their objects.
 func ReadFile(root, file string) ([]Object, error) {
 	content, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
@@ -42,7 +41,7 @@ func ReadFile(root, file string) ([]Object, error) {
 	return Parse(file, content)
 }
 
-// Parse reads a manifest that is not on a disk, or not yet. File is what errors and objects call it.
+// Parse parses a manifest that need not exist as a file. Errors and objects use file as its name.
 func Parse(file string, content []byte) ([]Object, error) {
 	var objects []Object
 	var problems []error
@@ -58,8 +57,8 @@ func isManifest(name string) bool {
 	return slices.Contains(extensions, filepath.Ext(name)) && !strings.HasPrefix(name, "kustom")
 }
 
-// readCRDs reads config/crd/bases where that exists, as in kubebuilder projects, whose
-// config/crd has kustomize's files only, and else config/crd.
+// readCRDs reads config/crd/bases if it exists, as in kubebuilder projects, whose config/crd contains only kustomize's files.
+// Otherwise it reads config/crd.
 func readCRDs(root string) ([]Object, error) {
 	folder := CRDFolder
 	if info, err := os.Stat(filepath.Join(root, CRDFolder, "bases")); err == nil && info.IsDir() {

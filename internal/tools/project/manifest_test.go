@@ -86,7 +86,7 @@ func TestPlaceOfFindsTheLineOfAField(t *testing.T) {
 	for field, want := range map[string]string{
 		"spec.size":             "all.yaml:7",
 		".spec.pages[1].title":  "all.yaml:10",
-		"spec.pages[1].missing": "all.yaml:10", // the nearest that is written
+		"spec.pages[1].missing": "all.yaml:10", // the nearest field that is written
 		"spec.pages[9]":         "all.yaml:8",
 		"status":                "all.yaml:2",
 		"":                      "all.yaml:2",

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Marker is a comment that generators read: it begins with a plus sign.
+// Marker is a comment for generators: it begins with a plus sign.
 type Marker struct {
-	// Text is what follows the plus sign.
+	// Text is the text after the plus sign.
 	Text string
-	// Line is where it stands in its file.
+	// Line is its line in the file.
 	Line int
 }
 
-// Is reports whether the marker is of that name, whatever its arguments are.
+// Is reports whether the marker has this name, whatever its arguments are.
 func (m Marker) Is(name string) bool {
 	rest, ok := strings.CutPrefix(m.Text, name)
 	return ok && (rest == "" || rest[0] == ':' || rest[0] == '=')
 }
 
-// unquote returns the value of a marker without quotes.
+// unquote removes the quotes from the value of a marker.
 func unquote(text string) string {
 	text = strings.TrimSpace(text)
 	if plain, err := strconv.Unquote(text); err == nil && text[0] != '\'' {
@@ -30,7 +30,7 @@ func unquote(text string) string {
 	return text
 }
 
-// markers are the markers in comments.
+// markers returns the markers in comments.
 func (p *apiPackage) markers(groups ...*ast.CommentGroup) []Marker {
 	var all []Marker
 	for _, group := range groups {
@@ -44,8 +44,8 @@ func (p *apiPackage) markers(groups ...*ast.CommentGroup) []Marker {
 	return all
 }
 
-// markersAbove are those that stand between two places and belong to what follows: its documentation, and
-// the group of comments before that.
+// markersAbove returns the markers between two positions that belong to the declaration that follows: those in its
+// documentation, and in the comment group before that.
 func (p *apiPackage) markersAbove(tree *ast.File, after, before token.Pos) []Marker {
 	var between []*ast.CommentGroup
 	for _, group := range tree.Comments {

@@ -10,29 +10,29 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Framework is what an operator is written with, as its go.mod tells.
+// Framework is the framework of an operator, according to its go.mod.
 type Framework string
 
-// The frameworks that make a difference to how an operator is run.
+// The frameworks that affect how an operator is run.
 const (
-	// Operon operators take Operon's flags.
+	// Operon operators have Operon's flags.
 	Operon Framework = "Operon"
-	// ControllerRuntime operators, kubebuilder's and Operator SDK's among them, take the
-	// flags that their main package defines.
+	// ControllerRuntime operators, including those of kubebuilder and Operator SDK, have the flags that their main package
+	// defines.
 	ControllerRuntime Framework = "controller-runtime"
-	// Unknown is every other framework, or none.
+	// Unknown is any other framework, or none.
 	Unknown Framework = "unknown"
 )
 
-// Module is what go.mod says of a project.
+// Module is the part of a project's go.mod that is used.
 type Module struct {
-	// Path is the module's path.
+	// Path is the path of the module.
 	Path string
-	// Framework is what the module requires to write operators with.
+	// Framework is the framework for operators that the module requires.
 	Framework Framework
 }
 
-// frameworks are the modules that tell a framework, the more telling first.
+// frameworks lists the modules that indicate a framework, the more specific ones first.
 var frameworks = []struct {
 	module    string
 	framework Framework

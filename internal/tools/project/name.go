@@ -8,11 +8,11 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// longestName leaves room for what is appended to the name in labels and object names.
+// longestName leaves room for suffixes in labels and object names.
 const longestName = 40
 
-// readName is what kubebuilder's PROJECT file says, or else the last element of the
-// module's path, in the form of a DNS label.
+// readName returns the name in kubebuilder's PROJECT file, or else the last element of the module's path, in the form of a
+// DNS label.
 func readName(dir string, layout *Layout, modulePath string) (string, error) {
 	written := ""
 	if layout != nil {
@@ -29,7 +29,7 @@ func readName(dir string, layout *Layout, modulePath string) (string, error) {
 	return name, nil
 }
 
-// Label turns any name into a DNS label.
+// Label converts any name to a DNS label.
 func Label(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {

@@ -9,29 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Object is a Kubernetes object and the place in a manifest that it was read from.
+// Object is a Kubernetes object and its place in a manifest.
 type Object struct {
 	*unstructured.Unstructured
-	// File is the manifest, relative to the directory that was read.
+	// File is the path of the manifest, relative to the directory that was read.
 	File string
-	// Line is where the object begins, from 1.
+	// Line is the line in which the object begins, from 1.
 	Line int
 
 	node *yamlv3.Node
 }
 
-// Place is the object's place as file:line.
+// Place returns the object's place as file:line.
 func (o Object) Place() string { return fmt.Sprintf("%s:%d", o.File, o.Line) }
 
-// PlaceOf is the place of a field, given as the API server names it: spec.size,
-// .spec.template.containers[0].name. It is the object's own place where the field is not
-// written in the manifest.
+// PlaceOf returns the place of a field with a path in the form of the API server: spec.size,
+// .spec.template.containers[0].name. If the manifest does not contain the field, it returns the place of the nearest field
+// above it that it contains, or of the object.
 func (o Object) PlaceOf(field string) string {
 	line, _ := o.Locate(field)
 	return fmt.Sprintf("%s:%d", o.File, line)
 }
 
-// Locate is PlaceOf as a line and a column, both from 1.
+// Locate is like PlaceOf, but returns a line and a column, both from 1.
 func (o Object) Locate(field string) (line, column int) {
 	line, column = o.Line, 1
 	node := o.node
@@ -50,7 +50,7 @@ func steps(field string) []string {
 	return strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 }
 
-// child returns the node below a step, and the node that tells its place.
+// child returns the node below a step, and the node with its place.
 func child(node *yamlv3.Node, step string) (place, value *yamlv3.Node) {
 	if node == nil {
 		return nil, nil

@@ -7,8 +7,8 @@ const admissionGroup = "admissionregistration.k8s.io"
 
 var policyKinds = []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 
-// PoliciesOf are the admission policies and their bindings among the objects of a directory. What else is
-// there stays out: other tools have policies, too.
+// PoliciesOf returns the admission policies and their bindings among the objects of a directory. It ignores other objects,
+// because other tools have policies, too.
 func PoliciesOf(objects []Object) []Object {
 	return slices.DeleteFunc(slices.Clone(objects), func(object Object) bool {
 		kind := object.GroupVersionKind()

@@ -8,30 +8,29 @@ import (
 	"path/filepath"
 )
 
-// Project is an operator's project as it lies in its directory.
+// Project is an operator project in a directory.
 type Project struct {
-	// Dir is the project's directory, absolute. Files are named relative to it.
+	// Dir is the absolute path of the project's directory. Files are named relative to it.
 	Dir string
-	// Name is the operator's name, a DNS label: what PROJECT says (kubebuilder), or else the
-	// last element of the module's path.
+	// Name is the operator's name, a DNS label: the name in PROJECT (kubebuilder), or else the last element of the module's path.
 	Name string
-	// Module is what go.mod says.
+	// Module is the project's go.mod.
 	Module Module
-	// Layout is what PROJECT says; nil in a project that was not made by kubebuilder or Operator SDK.
+	// Layout is the content of PROJECT, or nil if the project was not created by kubebuilder or Operator SDK.
 	Layout *Layout
 	// Main is the operator's main package.
 	Main Main
-	// CRDs are the CustomResourceDefinitions, in order of their files' names.
+	// CRDs are the CustomResourceDefinitions, ordered by file name.
 	CRDs []Object
-	// Grants are the permissions that the operator is to have.
+	// Grants are the permissions for the operator.
 	Grants []Grant
 	// Policies are the admission policies and their bindings under config/policy.
 	Policies []Object
-	// Samples are the objects under config/samples, in order of their files' names.
+	// Samples are the objects under config/samples, ordered by file name.
 	Samples []Object
 }
 
-// Where a project keeps its manifests, relative to its directory.
+// The directories of a project's manifests, relative to the project.
 const (
 	CRDFolder    = "config/crd"
 	RBACFolder   = "config/rbac"
@@ -39,15 +38,14 @@ const (
 	SampleFolder = "config/samples"
 )
 
-// Options say what the directory alone does not.
+// Options are settings that are not part of the directory.
 type Options struct {
-	// Main is the directory of the main package, relative to the project's; by default the
-	// project's directory itself, ./cmd, or the only main package right below ./cmd.
+	// Main is the directory of the main package, relative to the project. The default is the project's directory itself, ./cmd,
+	// or the only main package in a direct subdirectory of ./cmd.
 	Main string
 }
 
-// Read reads the project in dir. All that is wrong with its Go side is one error; what is
-// wrong with manifests is listed in full, each with its file and line.
+// Read reads the project in dir. It returns one error for its Go side, and all errors in manifests, each with file and line.
 func Read(dir string, options Options) (*Project, error) {
 	p, err := Identify(dir, options)
 	if err != nil {
@@ -56,7 +54,7 @@ func Read(dir string, options Options) (*Project, error) {
 	return p, p.ReadManifests()
 }
 
-// Identify is Read without the manifests, which may not be there yet.
+// Identify is like Read, but does not read the manifests, which need not exist yet.
 func Identify(dir string, options Options) (*Project, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -81,8 +79,7 @@ func Identify(dir string, options Options) (*Project, error) {
 	return p, nil
 }
 
-// ReadManifests reads CRDs, Grants, Policies and Samples again, as after an edit. On an error they
-// stay as they were.
+// ReadManifests reads CRDs, Grants, Policies and Samples again, for example after an edit. On an error they are not changed.
 func (p *Project) ReadManifests() error {
 	crds, crdErr := readCRDs(p.Dir)
 	grants, rbacErr := readGrants(p.Dir)
@@ -112,8 +109,8 @@ func mustBeFolder(dir string) error {
 	return nil
 }
 
-// NameOf is the name of the operator in dir, and the directory's absolute path, as Read finds
-// them, without reading anything else: enough for a project whose manifests are broken.
+// NameOf returns the name of the operator in dir, and the directory's absolute path, like Read, but reads nothing else. This
+// works for projects whose manifests are invalid.
 func NameOf(dir string) (name, absolute string, err error) {
 	if err := mustBeFolder(dir); err != nil {
 		return "", "", err

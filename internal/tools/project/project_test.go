@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Files of a project that is in order.
+// Files of a valid project.
 const (
 	goMod = "module example.com/acme/web-operator/v2\n\ngo 1.26\n\nrequire github.com/operon-framework/operon v0.1.0\n"
 	goSrc = "package main\n\nfunc main() { println(\"metrics-secure\") }\n"
@@ -19,7 +19,7 @@ const (
 
 type files map[string]string
 
-// write writes files over those of a project that is in order; "" leaves one out.
+// write writes a valid project with changed files; "" leaves a file out.
 func write(t *testing.T, changes files) string {
 	t.Helper()
 	all := files{"go.mod": goMod, "main.go": goSrc, "config/crd/webs.yaml": crd, "config/rbac/role.yaml": role}
@@ -109,7 +109,7 @@ func TestReadFindsKubebuildersName(t *testing.T) {
 	}
 }
 
-// TestReadSaysWhatIsWrong has all mistakes, each with the words that tell what to do.
+// TestReadSaysWhatIsWrong covers all mistakes. Each error describes what to do.
 func TestReadSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	const sample = "config/samples/web.yaml"

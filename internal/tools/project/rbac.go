@@ -10,31 +10,31 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// Scope is where a permission holds.
+// Scope is the scope of a permission.
 type Scope string
 
 // The scopes.
 const (
-	// ClusterScope is the whole cluster, as by a ClusterRoleBinding.
+	// ClusterScope is the whole cluster, as in a ClusterRoleBinding.
 	ClusterScope Scope = "cluster"
-	// NamespaceScope is one namespace, as by a RoleBinding.
+	// NamespaceScope is one namespace, as in a RoleBinding.
 	NamespaceScope Scope = "namespace"
 )
 
-// Grant is one Role or ClusterRole that the operator is to hold.
+// Grant is one Role or ClusterRole that is granted to the operator.
 type Grant struct {
-	// Role is the object as it is written; its Unstructured is nil when the project binds a
-	// ClusterRole that it does not define, such as "view".
+	// Role is the object in the manifest. Its Unstructured is nil if the project binds a ClusterRole that it does not define,
+	// such as "view".
 	Role Object
-	// Kind and Name are the Role's.
+	// Kind and Name are the kind and name of the Role.
 	Kind, Name string
-	// Scope is where it holds.
+	// Scope is the scope in which it applies.
 	Scope Scope
-	// Namespace is where it holds in NamespaceScope, "" for the operator's own namespace.
+	// Namespace is the namespace in NamespaceScope, or "" for the operator's own namespace.
 	Namespace string
 }
 
-// ReadRole decodes the Role. One that the project does not define has no rules. The error names the Role's place.
+// ReadRole decodes the Role. A Role that the project does not define has no rules. Errors name the Role's place.
 func (g Grant) ReadRole() (*rbacv1.ClusterRole, error) {
 	if g.Role.Unstructured == nil {
 		return &rbacv1.ClusterRole{}, nil
@@ -55,10 +55,9 @@ func readGrants(root string) ([]Grant, error) {
 	return GrantsOf(objects), nil
 }
 
-// GrantsOf are the permissions that Roles and bindings, as a project keeps them in config/rbac, give
-// to the operator. Where there are bindings, they say which Roles are the operator's: kubebuilder
-// keeps Roles for users (editor, viewer) beside them. Where there are none, all Roles are the
-// operator's, except for those users' Roles.
+// GrantsOf returns the permissions that Roles and bindings in a project's config/rbac grant to the operator. If there are
+// bindings, they define which Roles belong to the operator: kubebuilder also writes Roles for users (editor, viewer) there.
+// If there are no bindings, all Roles except those for users belong to the operator.
 func GrantsOf(objects []Object) []Grant {
 	roles, own := map[string]Object{}, ownNamespaces(objects)
 	var unbound, bound []Grant
@@ -84,7 +83,7 @@ func GrantsOf(objects []Object) []Grant {
 	return bound
 }
 
-// grantOf is the grant of a Role that no binding mentions.
+// grantOf returns the grant of a Role to which no binding refers.
 func grantOf(role Object, own map[string]bool) Grant {
 	grant := Grant{Role: role, Kind: role.GetKind(), Name: role.GetName(), Scope: ClusterScope}
 	if grant.Kind == "Role" {
@@ -93,7 +92,7 @@ func grantOf(role Object, own map[string]bool) Grant {
 	return grant
 }
 
-// grantBy is the grant that a binding makes.
+// grantBy returns the grant of a binding.
 func grantBy(binding Object, own map[string]bool) Grant {
 	kind, _, _ := unstructured.NestedString(binding.Object, "roleRef", "kind")
 	name, _, _ := unstructured.NestedString(binding.Object, "roleRef", "name")
@@ -112,8 +111,8 @@ func namespaceOf(object Object, own map[string]bool) string {
 	return ""
 }
 
-// ownNamespaces returns the namespaces of the operator's ServiceAccounts. In a kustomization's output, they have the name
-// of the namespace that the operator is installed in; in its source, they have kubebuilder's placeholder, "system".
+// ownNamespaces returns the namespaces of the operator's ServiceAccounts. In the output of a kustomization, this is the
+// namespace in which the operator is installed; in its source, it is kubebuilder's placeholder "system".
 func ownNamespaces(objects []Object) map[string]bool {
 	own := map[string]bool{"system": true}
 	for _, object := range objects {
@@ -142,7 +141,7 @@ func serviceAccounts(binding Object) []map[string]any {
 	return found
 }
 
-// forUsers tells the Roles that kubebuilder scaffolds for a project's users by their names.
+// forUsers recognizes the Roles that kubebuilder scaffolds for a project's users by their names.
 func forUsers(role Object) bool {
 	for _, suffix := range []string{"-editor-role", "-viewer-role", "-admin-role", "metrics-reader"} {
 		if strings.HasSuffix(role.GetName(), suffix) {

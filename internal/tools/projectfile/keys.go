@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// registry is the only key that is not a flag: with image it makes the flag push.
+// registry is the only key that is not a flag: together with image it sets the flag push.
 const registry = "registry"
 
-// kind reads a value of a type, as the words that a flag takes.
+// kind reads a value of a type, as the words that a flag accepts.
 type kind func(*yaml.Node) ([]string, error)
 
 // kinds are the types of all keys.
@@ -182,7 +182,7 @@ func (s *Settings) consistent() error {
 	return nil
 }
 
-// others are keys and flags under other names, and keys that are not in the file for a reason.
+// others lists other names of keys and flags, and keys that the file deliberately does not have.
 var others = map[string]string{
 	"push":       `; want "registry" and "image"`,
 	"kubeconfig": "; clusters of a kubeconfig differ between machines: use the flag --kubeconfig",
@@ -193,7 +193,7 @@ var others = map[string]string{
 	"limit":      `; did you mean "memory"?`,
 }
 
-// suggestion is what the author of an unknown key may have meant.
+// suggestion suggests what the author of an unknown key may have meant.
 func suggestion(key string) string {
 	if known, ok := others[strings.ToLower(key)]; ok {
 		return known

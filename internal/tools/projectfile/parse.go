@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parse reads the content of a file. Errors start with name and a line: "operon.yaml:3: …".
+// Parse parses the content of a file. Errors start with name and a line: "operon.yaml:3: …".
 func Parse(name string, content []byte) (*Settings, error) {
 	s := &Settings{name: name, values: map[string]value{}}
 	var document yaml.Node
@@ -47,7 +47,7 @@ func Parse(name string, content []byte) (*Settings, error) {
 
 var lineOf = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntax moves the line of a YAML error to its front.
+// syntax moves the line of a YAML error to the beginning of the error.
 func (s *Settings) syntax(err error) error {
 	text := err.Error()
 	line := "1"
@@ -60,7 +60,7 @@ func (s *Settings) syntax(err error) error {
 	return fmt.Errorf("%s:%s: not valid YAML: %s", s.name, line, text)
 }
 
-// read reads the keys and values of the file, which come in pairs.
+// read reads the keys and values of the file, which are pairs.
 func (s *Settings) read(pairs []*yaml.Node) error {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		key, node := pairs[i], pairs[i+1]
@@ -130,8 +130,8 @@ func described(node *yaml.Node) string {
 	return fmt.Sprintf("%.60q", node.Value)
 }
 
-// joined writes words as a flag takes them: separated by commas, in quotes where that is needed. A single KEY=VALUE is
-// written twice, because pflag does not read quotes in it otherwise.
+// joined formats words for a flag: separated by commas, in quotes if needed. A single KEY=VALUE is written twice, because
+// otherwise pflag does not read quotes in it.
 func joined(words []string) string {
 	if len(words) == 1 && !strings.Contains(words[0], "=") {
 		return words[0]
@@ -141,7 +141,7 @@ func joined(words []string) string {
 	}
 	var line strings.Builder
 	out := csv.NewWriter(&line)
-	_ = out.Write(words) // a strings.Builder takes everything
+	_ = out.Write(words) // a strings.Builder returns no errors
 	out.Flush()
 	return strings.TrimSuffix(line.String(), "\n")
 }

@@ -1,6 +1,6 @@
-// Package projectfile reads operon.yaml, the optional file in a project's directory that holds what would otherwise be
-// repeated on every command line: the image, the number of replicas, the namespace and so on. A key of the file is the
-// name of a flag. A flag on the command line takes precedence over the file.
+// Package projectfile reads operon.yaml, the optional file in a project's directory with flags that would otherwise be
+// repeated in every command line: the image, the number of replicas, the namespace and so on. A key of the file is the name
+// of a flag. A flag in the command line takes precedence over the file.
 package projectfile
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Name is the file's name, in the directory of a project.
+// Name is the name of the file in a project's directory.
 const Name = "operon.yaml"
 
-// Push is the flag that the key registry stands for: the image's name in the registry.
+// Push is the flag that the key registry sets: the image's name in the registry.
 const Push = "push"
 
-// Settings are what a file sets. The zero value sets nothing.
+// Settings are the settings of a file. The zero value sets nothing.
 type Settings struct {
 	name   string
 	values map[string]value
 }
 
-// value is what a file sets one key to.
+// value is the value of one key.
 type value struct {
 	line int
 	// words are the elements of a list, KEY=VALUE for each entry of a mapping, or the one word of any other type.
@@ -40,7 +40,7 @@ func Read(dir string) (*Settings, error) {
 	path := filepath.Join(dir, Name)
 	content, err := os.ReadFile(path)
 	if errors.Is(err, syscall.ENOTDIR) {
-		return &Settings{}, nil // the command reports that dir is not a directory, in its own words
+		return &Settings{}, nil // the command itself reports that dir is not a directory
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		if err != nil {
@@ -68,8 +68,8 @@ func (s *Settings) Flag(name string) (string, bool) {
 // the file's value is not used.
 type Excluded map[string][]string
 
-// Fill sets the flags of a command that the command line does not set. Flags that other flags depend on come first, so
-// that a value of the file can exclude another one.
+// Fill sets the flags of a command that the command line does not set. Flags on which other flags depend come first, so that
+// a value in the file can exclude another one.
 func (s *Settings) Fill(set *pflag.FlagSet, flags Excluded) error {
 	for _, name := range order {
 		excluded, wanted := flags[name]
@@ -84,7 +84,7 @@ func (s *Settings) Fill(set *pflag.FlagSet, flags Excluded) error {
 	return nil
 }
 
-// given reports whether a flag is on the command line, or has another value than its default.
+// given reports whether a flag is in the command line, or has a value other than its default.
 func given(set *pflag.FlagSet, name string) bool {
 	flag := set.Lookup(name)
 	return flag != nil && (flag.Changed || flag.Value.String() != flag.DefValue)
@@ -97,7 +97,7 @@ func (v value) assign(to pflag.Value) error {
 	return to.Set(joined(v.words))
 }
 
-// order is that in which flags are set.
+// order is the order in which flags are set.
 var order = []string{Push, "image", "platform", "cluster", "main", "namespace", "replicas", "shards", "memory", "watch-namespaces", "pod-annotation", "arg"}
 
 // at returns an error at a line of the file.

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
-// Each mistake is one error, at the line of the mistake.
+// Each mistake results in one error, at its line.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
@@ -83,7 +83,7 @@ arg:
 - --color=red, blue
 `
 
-// flags are those of a command that has one for each key.
+// flags returns the flags of a command with one for each key.
 func flags() *pflag.FlagSet {
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	for _, name := range []string{"push", "image", "cluster", "context", "main", "namespace", "memory"} {
@@ -105,7 +105,7 @@ var everything = projectfile.Excluded{
 	"replicas": nil, "shards": nil, "memory": nil, "watch-namespaces": nil, "pod-annotation": nil, "arg": nil,
 }
 
-// A flag on the command line takes precedence over the file, and the file over the default.
+// A flag in the command line takes precedence over the file, and the file over the default.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	settings, err := projectfile.Parse(projectfile.Name, []byte(all))
@@ -141,7 +141,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// A command takes only the flags that it asks for.
+// A command gets only the flags that it lists.
 func TestFlagsThatACommandDoesNotTake(t *testing.T) {
 	t.Parallel()
 	settings, err := projectfile.Parse(projectfile.Name, []byte(all))
@@ -186,7 +186,7 @@ func TestRead(t *testing.T) {
 
 var located = regexp.MustCompile(`^operon\.yaml:[1-9][0-9]*: [[:print:]]`)
 
-// Whatever a file contains, it either gives flags that every command can take, or one error with a line.
+// Any file results either in flags that every command accepts, or in one error with a line.
 func FuzzParse(f *testing.F) {
 	f.Add(all)
 	f.Add("")

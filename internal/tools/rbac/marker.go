@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// markerName begins a comment that asks for permissions.
+// markerName is the beginning of a comment that requests permissions.
 const markerName = "+kubebuilder:rbac:"
 
-// Marker is the comment by which Go code asks for verbs on what a permission is about.
+// Marker returns the comment with which Go code requests verbs on the target of a permission.
 func Marker(of Permission, verbs ...string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%sgroups=%s", markerName, cmp.Or(of.Group, `""`))

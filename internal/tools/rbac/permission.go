@@ -11,22 +11,22 @@ import (
 
 // Permission is one verb on one resource, or on a URL that is not a resource.
 type Permission struct {
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection, or one that is not
-	// requested but granted for its effect, such as bind and escalate.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection, or a verb that is never requested but has an
+	// effect if it is granted, such as bind and escalate.
 	Verb string
-	// Group is the API group, empty for the core group.
+	// Group is the API group. It is empty for the core group.
 	Group string
-	// Resource is the plural name, with the subresource where there is one: deployments/scale.
+	// Resource is the plural name, with the subresource if there is one: deployments/scale.
 	Resource string
-	// Name limits the permission to one object, empty for all objects.
+	// Name limits the permission to one object. If it is empty, the permission applies to all objects.
 	Name string
-	// URL is a path that is not a resource, such as /metrics. Group and Resource are empty then.
+	// URL is a path that is not a resource, such as /metrics. Group and Resource are empty in this case.
 	URL string
-	// Namespace is where it holds, empty for the whole cluster.
+	// Namespace is the namespace in which it applies. It is empty for the whole cluster.
 	Namespace string
 }
 
-// String is the permission in the words of `kubectl auth can-i`: update deployments.apps/scale "web" in namespace shop.
+// String returns the permission in the form of `kubectl auth can-i`: update deployments.apps/scale "web" in namespace shop.
 func (p Permission) String() string {
 	text := p.Target()
 	if p.Verb != "" {
@@ -38,7 +38,7 @@ func (p Permission) String() string {
 	return text
 }
 
-// Target is what the permission is about: deployments.apps/scale "web".
+// Target returns the target of the permission: deployments.apps/scale "web".
 func (p Permission) Target() string {
 	if p.URL != "" {
 		return p.URL
@@ -56,8 +56,8 @@ func (p Permission) Target() string {
 	return resource
 }
 
-// Covers reports whether the permission, which may have wildcards, allows another one wherever it holds. It decides as
-// the API server's authorizer does.
+// Covers reports whether the permission, which may have wildcards, includes another one, regardless of their namespaces. It
+// decides like the API server's authorizer.
 func (p Permission) Covers(other Permission) bool {
 	ok, _ := validation.Covers([]rbacv1.PolicyRule{p.Rule(p.Verb)}, []rbacv1.PolicyRule{other.Rule(other.Verb)})
 	return ok
@@ -68,7 +68,7 @@ func (p Permission) IsWild() bool {
 	return p.Verb == rbacv1.VerbAll || p.Group == rbacv1.APIGroupAll || strings.HasPrefix(p.Resource, "*") || strings.HasSuffix(p.URL, "*")
 }
 
-// Rule is a rule that grants verbs on what the permission is about. Where it holds, a Role's binding says.
+// Rule returns a rule that grants verbs on the target of the permission. The binding of the Role defines the namespace.
 func (p Permission) Rule(verbs ...string) rbacv1.PolicyRule {
 	rule := rbacv1.PolicyRule{Verbs: verbs}
 	if p.URL != "" {
@@ -82,7 +82,7 @@ func (p Permission) Rule(verbs ...string) rbacv1.PolicyRule {
 	return rule
 }
 
-// Attributes is the permission to a resource as an access review asks for it.
+// Attributes returns the permission on a resource in the form of an access review.
 func (p Permission) Attributes() *authorizationv1.ResourceAttributes {
 	resource, sub, _ := strings.Cut(p.Resource, "/")
 	return &authorizationv1.ResourceAttributes{
@@ -90,7 +90,7 @@ func (p Permission) Attributes() *authorizationv1.ResourceAttributes {
 	}
 }
 
-// Permissions returns all permissions that a rule grants, wildcards as they are.
+// Permissions returns all permissions that a rule grants. Wildcards are not expanded.
 func Permissions(rule rbacv1.PolicyRule) []Permission {
 	var all []Permission
 	for _, part := range validation.BreakdownRule(rule) {

@@ -52,7 +52,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// Rules and Permissions are inverse, and rules that say the same together are one.
+// Rules and Permissions are inverse, and rules that can be combined become one.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	rules := []rbacv1.PolicyRule{

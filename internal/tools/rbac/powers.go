@@ -7,7 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// powers are permissions that lead to others, if they hold in the whole cluster.
+// powers lists permissions that lead to others if they apply to the whole cluster.
 var powers = []struct {
 	group     string
 	resources []string
@@ -25,8 +25,8 @@ var powers = []struct {
 	},
 }
 
-// Powers are what rules of the whole cluster permit that leads to other permissions, in words that follow "may". Rules that name
-// objects do not count.
+// Powers describes what rules for the whole cluster allow that leads to other permissions, in words that follow "may". Rules
+// that name objects are ignored.
 func Powers(rules []rbacv1.PolicyRule) []string {
 	var found []string
 	for _, rule := range rules {

@@ -9,15 +9,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Refusal is a permission that a user lacked.
+// Refusal is a permission that a user lacks.
 type Refusal struct {
-	// User is the name that the API server knows the user by.
+	// User is the API server's name of the user.
 	User string
 	Permission
 }
 
-// The sentence, as it is and as it stands in JSON or a quoted string, where each quote has a
-// backslash.
+// The sentences, in plain form and in JSON or a quoted string, in which each quote has a backslash.
 var (
 	resourceSentence = regexp.MustCompile(`User \\*"([^"\\]+)\\*" cannot (\S+) resource \\*"([^"\\]+)\\*" in API group \\*"([^"\\]*)\\*"(?: in the namespace \\*"([^"\\]+)\\*")?`)
 	pathSentence     = regexp.MustCompile(`User \\*"([^"\\]+)\\*" cannot (\S+) path \\*"([^"\\]+)\\*"`)
@@ -48,7 +47,7 @@ type Set struct {
 // Of returns an empty Set for a user.
 func Of(user string) *Set { return &Set{user: user} }
 
-// Add collects the refusals in a text, and reports whether one of them is new.
+// Add adds the refusals in a text, and reports whether one of them is new.
 func (s *Set) Add(text string) bool {
 	found := Find(text)
 	s.mu.Lock()
@@ -62,8 +61,8 @@ func (s *Set) Add(text string) bool {
 	return added
 }
 
-// With returns a Set of what was refused so far and in texts, which the Set itself does not keep:
-// use it for what is true only now, such as an object's conditions.
+// With returns a Set with the refusals so far and those in texts, which are not added to the Set itself. Use it for temporary
+// states, such as an object's conditions.
 func (s *Set) With(texts ...string) *Set {
 	both := &Set{user: s.user, found: s.All()}
 	for _, text := range texts {
@@ -72,7 +71,7 @@ func (s *Set) With(texts ...string) *Set {
 	return both
 }
 
-// Clear forgets what was found, as after the rules were changed.
+// Clear forgets all refusals, for example after the rules were changed.
 func (s *Set) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +85,8 @@ func (s *Set) All() []Permission {
 	return slices.Clone(s.found)
 }
 
-// Rules are the rules that lift all refusals of the set. A client that lists in order to stay informed also watches, and
-// would be refused that next, so "watch" goes with "list".
+// Rules returns the rules that prevent all refusals of the set. A client that lists objects to stay informed also watches
+// them, and this would be refused next, so that "watch" is added to "list".
 func (s *Set) Rules() []rbacv1.PolicyRule {
 	lacking := s.All()
 	for _, one := range lacking {

@@ -9,7 +9,7 @@ import (
 
 const user = "system:serviceaccount:ns:op"
 
-// refusals as operators of several frameworks log them.
+// Refusals as operators with several frameworks log them.
 var lines = []string{
 	`W1121 reflector.go:561] failed to list *v1.Deployment: deployments.apps is forbidden: User "` + user + `" cannot list resource "deployments" in API group "apps" at the cluster scope`,
 	`{"level":"error","error":"pods \"a\" is forbidden: User \"` + user + `\" cannot delete resource \"pods\" in API group \"\" in the namespace \"web\""}`,

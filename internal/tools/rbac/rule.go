@@ -10,15 +10,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Rules are the fewest rules that grant permissions and no more, in the order in which
-// controller-gen writes them. Namespaces are left out: rules do not have any.
+// Rules returns the fewest rules that grant the permissions and no others, in controller-gen's order. Namespaces are ignored,
+// because rules do not have any.
 func Rules(permissions []Permission) []rbacv1.PolicyRule {
-	verbs := map[Permission][]string{} // by all but the verb
+	verbs := map[Permission][]string{} // by permission without its verb
 	for _, one := range permissions {
 		one.Namespace = ""
 		if all := one; one.Name != "" {
 			if all.Name = ""; slices.Contains(permissions, all) {
-				continue // granted for all objects anyway
+				continue // already granted for all objects
 			}
 		}
 		verb := one.Verb
@@ -30,15 +30,15 @@ func Rules(permissions []Permission) []rbacv1.PolicyRule {
 		rules = append(rules, target.Rule(distinct(of)...))
 	}
 	slices.SortFunc(rules, inOrder)
-	// In this order, as controller-gen has it.
+	// The same order as in controller-gen.
 	rules = merge(rules, func(r *rbacv1.PolicyRule) *[]string { return &r.ResourceNames })
 	rules = merge(rules, func(r *rbacv1.PolicyRule) *[]string { return &r.APIGroups })
 	rules = merge(rules, func(r *rbacv1.PolicyRule) *[]string { return &r.Resources })
 	return merge(rules, func(r *rbacv1.PolicyRule) *[]string { return &r.NonResourceURLs })
 }
 
-// merge makes one rule of those that differ only in a list. A rule whose list is empty is not restricted by it, and is
-// not merged with others.
+// merge combines rules that differ only in a list into one. A rule whose list is empty is not restricted by it, and is not
+// combined with others.
 func merge(rules []rbacv1.PolicyRule, list func(*rbacv1.PolicyRule) *[]string) []rbacv1.PolicyRule {
 	merged := map[string]rbacv1.PolicyRule{}
 	for _, rule := range rules {
@@ -62,7 +62,7 @@ func distinct(texts []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(texts)))
 }
 
-// Lines are a rule as YAML, to be pasted below "rules:".
+// Lines returns a rule as YAML, to be pasted below "rules:".
 func Lines(rule rbacv1.PolicyRule) []string {
 	var lines []string
 	for _, field := range []struct {

@@ -1,9 +1,9 @@
-// Package removal deletes objects from a cluster and waits until they are gone. Tools that take an operator away again
-// need both: what comes next may only go when nothing needs it anymore, and a finalizer may keep an object
-// until its controller, or nobody, clears it.
+// Package removal deletes objects from a cluster and waits until they no longer exist. Tools that remove an operator need
+// both: some objects may be deleted only when no other object needs them, and a finalizer may block the deletion of an object
+// until its controller clears it, or forever.
 //
-// A [Remover] deletes and waits, [Foreign] names the finalizers that a controller must clear, [Left] describes
-// the objects that remain, and [Strip] removes finalizers that nobody clears.
+// A [Remover] deletes and waits, [Foreign] returns the finalizers that a controller must clear, [Left] describes the objects
+// that remain, and [Strip] removes finalizers that no controller clears.
 package removal
 
 import (
@@ -26,15 +26,15 @@ import (
 // Remover removes objects.
 type Remover struct {
 	Client *kube.Client
-	// Gone is called with each object when it is gone.
+	// Gone is called with each object after it was deleted.
 	Gone func(*unstructured.Unstructured)
-	// Waiting is called every few seconds with the objects that are waited for. It may be nil.
+	// Waiting is called every few seconds with the remaining objects. It may be nil.
 	Waiting func([]*unstructured.Unstructured)
-	// Retry reports whether a deletion that was refused with an error may succeed in a moment. Nil: none does.
+	// Retry reports whether a deletion that was rejected with an error may succeed soon. If it is nil, no deletion is retried.
 	Retry func(error) bool
 }
 
-// Remove deletes objects and waits until they are gone.
+// Remove deletes objects and waits until they no longer exist.
 func (r *Remover) Remove(ctx context.Context, objects []*unstructured.Unstructured) error {
 	if err := r.Delete(ctx, objects); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (r *Remover) deleteOne(ctx context.Context, object *unstructured.Unstructur
 	}
 }
 
-// WaitGone waits until objects are gone. Objects that remain when ctx ends are in the error.
+// WaitGone waits until objects no longer exist. If ctx ends first, the error names the objects that remain.
 func (r *Remover) WaitGone(ctx context.Context, objects []*unstructured.Unstructured) error {
 	left, err := r.Wait(ctx, objects)
 	if err != nil || len(left) == 0 {
@@ -80,14 +80,14 @@ func (r *Remover) WaitGone(ctx context.Context, objects []*unstructured.Unstruct
 	return Left(context.Cause(ctx), left)
 }
 
-// WaitFor is Wait for a limited time.
+// WaitFor is like Wait, with a timeout.
 func (r *Remover) WaitFor(ctx context.Context, patience time.Duration, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return r.Wait(ctx, objects)
 }
 
-// Wait waits until objects are gone or ctx ends. It returns those that remain, as they are now.
+// Wait waits until objects no longer exist or ctx ends. It returns the current state of the objects that remain.
 func (r *Remover) Wait(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	tick := time.NewTicker(timing.interval)
 	defer tick.Stop()
@@ -114,7 +114,7 @@ func (r *Remover) Wait(ctx context.Context, objects []*unstructured.Unstructured
 	}
 }
 
-// left returns the objects that still exist, and reports the others as gone.
+// left returns the objects that still exist, and calls Gone for the others.
 func (r *Remover) left(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var left, gone []*unstructured.Unstructured
 	for _, object := range objects {
@@ -134,7 +134,7 @@ func (r *Remover) left(ctx context.Context, objects []*unstructured.Unstructured
 	return left, nil
 }
 
-// Foreign returns the finalizers of an object that Kubernetes' garbage collector does not clear by itself.
+// Foreign returns the finalizers of an object that Kubernetes' garbage collector does not clear.
 func Foreign(object *unstructured.Unstructured) []string {
 	return slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(finalizer string) bool {
 		return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
@@ -144,7 +144,7 @@ func Foreign(object *unstructured.Unstructured) []string {
 // Held reports whether an object has foreign finalizers.
 func Held(object *unstructured.Unstructured) bool { return len(Foreign(object)) > 0 }
 
-// Left is an error that describes objects that remain, and what each of them waits for.
+// Left returns an error that describes the objects that remain, and what each of them waits for.
 func Left(cause error, objects []*unstructured.Unstructured) error {
 	plural := "s"
 	if len(objects) == 1 {
@@ -153,7 +153,8 @@ func Left(cause error, objects []*unstructured.Unstructured) error {
 	return fmt.Errorf("%w: %d object%s left\n%s", cause, len(objects), plural, Lines(objects))
 }
 
-// Lines has a line for each object with what it waits for: its finalizers, and in a namespace the objects that remain.
+// Lines returns a line for each object with what it waits for: its finalizers and, for a namespace, the objects that remain
+// in it.
 func Lines(objects []*unstructured.Unstructured) string {
 	var lines []string
 	for _, object := range objects {
@@ -171,8 +172,8 @@ func Lines(objects []*unstructured.Unstructured) string {
 	return strings.Join(lines, "\n")
 }
 
-// Strip removes the foreign finalizers of an object and returns them: none if it is gone, or if another object has its
-// name by now. On a conflict with another writer, the object is read and patched again.
+// Strip removes the foreign finalizers of an object and returns them. It returns none if the object was deleted, or if
+// another object has its name now. On a conflict with another writer, the object is read and patched again.
 func Strip(ctx context.Context, client *kube.Client, object *unstructured.Unstructured) (stripped []string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		stripped = nil

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// fixture is a Remover that notes what is gone, and objects to remove.
+// fixture is a Remover that records deleted objects, and objects to delete.
 type fixture struct {
 	*removal.Remover
 	env  *localtest.Env
@@ -38,7 +38,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// object makes a ConfigMap, which finalizers hold until the test ends.
+// object creates a ConfigMap with finalizers that block its deletion until the test ends.
 func (f *fixture) object(t *testing.T, name string, finalizers ...string) *unstructured.Unstructured {
 	t.Helper()
 	objects := kubernetes.NewForConfigOrDie(f.env.Config).CoreV1().ConfigMaps(f.env.Namespace)
@@ -68,7 +68,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// An object whose finalizer nobody clears remains, until the finalizer is stripped.
+// An object whose finalizer no controller clears remains until the finalizer is stripped.
 func TestHeldObjects(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -82,7 +82,7 @@ func TestHeldObjects(t *testing.T) {
 	note := f.Remover.Gone
 	f.Remover.Gone = func(object *unstructured.Unstructured) {
 		note(object)
-		cancel() // there is nothing to wait for but the object that is held
+		cancel() // only the object with a finalizer is left to wait for
 	}
 	left, err := f.WaitFor(ctx, time.Minute, objects)
 	if err != nil || len(left) != 1 || left[0].GetDeletionTimestamp() == nil || !removal.Held(left[0]) {
@@ -99,7 +99,7 @@ func TestHeldObjects(t *testing.T) {
 	}
 }
 
-// A refused deletion is repeated only if it may succeed later.
+// A rejected deletion is retried only if it may succeed later.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

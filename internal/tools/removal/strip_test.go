@@ -28,7 +28,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// refusing is a connection on which objects with a name are forbidden.
+// refusing returns a connection on which requests for objects with a name are forbidden.
 func refusing(config *rest.Config, name string) dynamic.Interface {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -42,7 +42,7 @@ func refusing(config *rest.Config, name string) dynamic.Interface {
 	return dynamic.NewForConfigOrDie(config)
 }
 
-// in the meantime is a connection on which something is done once, before the first write.
+// meanwhile returns a connection that calls do once, before the first write.
 func meanwhile(config *rest.Config, do func()) *rest.Config {
 	config, once := rest.CopyConfig(config), sync.OnceFunc(do)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -56,15 +56,15 @@ func meanwhile(config *rest.Config, do func()) *rest.Config {
 	return config
 }
 
-// Somebody else changes an object after it was looked at, and before its finalizers are taken off: those are that it has by then,
-// and it has to be the same object.
+// If another client changes an object after it was read and before its finalizers are stripped, the object's finalizers at
+// that time are stripped, and only if it is the same object.
 func TestFinalizersOfWhatOthersChange(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
 	objects := kubernetes.NewForConfigOrDie(env.Config).CoreV1().ConfigMaps(env.Namespace)
 	for name, test := range map[string]struct {
 		change func(t *testing.T, name string)
-		// given are the finalizers that were taken off, left those that are there.
+		// given are the finalizers that were stripped, and left those that remain.
 		given, left []string
 	}{
 		"unchanged": {func(*testing.T, string) {}, []string{"example.com/a"}, nil},
@@ -100,7 +100,7 @@ func TestFinalizersOfWhatOthersChange(t *testing.T) {
 	}
 }
 
-// hold creates an object that finalizers hold as long as the test runs.
+// hold creates an object with finalizers that block its deletion until the test ends.
 func hold(t *testing.T, objects corev1client.ConfigMapInterface, name string, finalizers ...string) {
 	t.Helper()
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: finalizers}}
@@ -110,7 +110,7 @@ func hold(t *testing.T, objects corev1client.ConfigMapInterface, name string, fi
 	t.Cleanup(func() { finalize(t, objects, name, "null") })
 }
 
-// finalize gives an object that is there these finalizers.
+// finalize sets the finalizers of an existing object.
 func finalize(t *testing.T, objects corev1client.ConfigMapInterface, name, finalizers string) {
 	t.Helper()
 	_, err := objects.Patch(context.WithoutCancel(t.Context()), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":`+finalizers+`}}`), metav1.PatchOptions{})

@@ -1,6 +1,6 @@
-// Package sarif writes results for code scanning, in the Static Analysis Results Interchange
-// Format 2.1.0. It has what commands of this project say in it: the rules of one tool, and results
-// with a place, a message and a fingerprint that stays the same from run to run.
+// Package sarif writes results for code scanning, in the Static Analysis Results Interchange Format 2.1.0. It supports what
+// the commands of this project need: the rules of one tool, and results with a place, a message and a fingerprint that is the
+// same in every run.
 package sarif
 
 import (
@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// Object is an object in JSON.
+// Object is a JSON object.
 type Object = map[string]any
 
 // Levels of rules and results.
@@ -22,10 +22,10 @@ const (
 	Note    = "note"
 )
 
-// Rule is what results are about.
+// Rule is a rule to which results refer.
 type Rule struct {
 	ID, Short, Full, Help string
-	// Level is that of results which have no other reason for one.
+	// Level is the default level of its results.
 	Level string
 	Tags  []string
 }
@@ -35,25 +35,25 @@ type Result struct {
 	// Rule is the ID of a rule of the run.
 	Rule, Level, Message, Key string
 	Locations                 []Object
-	// Suppressed is why the result does not count; empty: it does.
+	// Suppressed is the reason why the result does not count. If it is empty, the result counts.
 	Suppressed string
-	// Properties are more for the readers that know them. They may be nil.
+	// Properties are additional properties for readers that know them. They may be nil.
 	Properties Object
 }
 
-// Run is what one run of a tool has found.
+// Run holds the results of one run of a tool.
 type Run struct {
-	// Tool is its name, ID that of the sort of run, with a slash at the end.
+	// Tool is the name of the tool, and ID the kind of run, with a slash at the end.
 	Tool, ID string
 	// Columns is the unit of columns in places: "utf16CodeUnits" or "unicodeCodePoints".
 	Columns string
 	Rules   []Rule
 	Results []Result
-	// More are further fields of the run, such as "invocations".
+	// More holds additional fields of the run, such as "invocations".
 	More Object
 }
 
-// Write writes a log with the run alone.
+// Write writes a log that contains only this run.
 func (r *Run) Write(w io.Writer) error {
 	rules, results := []Object{}, []Object{}
 	for _, one := range r.Rules {
@@ -95,10 +95,10 @@ func (r *Run) Write(w io.Writer) error {
 
 func text(words string) Object { return Object{"text": words} }
 
-// File is the place of a file, as in "artifactLocation".
+// File returns the location of a file, as in "artifactLocation".
 func File(path string) Object { return Object{"uri": (&url.URL{Path: path}).String()} }
 
-// Physical is a place in a file; region has its line.
+// Physical returns a location in a file; region contains its line.
 func Physical(path string, region Object) Object {
 	return Object{"artifactLocation": File(path), "region": region}
 }

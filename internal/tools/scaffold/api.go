@@ -13,35 +13,35 @@ import (
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// API is a kind that is to be made in a project.
+// API describes a kind to create in a project.
 type API struct {
 	// Dir is the project's directory.
 	Dir string
-	// Group, Version and Kind name it. A group without a dot is completed by the project's domain.
+	// Group, Version and Kind identify it. A group without a dot is completed with the project's domain.
 	Group, Version, Kind string
-	// Plural and ShortName are further names: by default the plural of English, and none.
+	// Plural and ShortName are additional names: by default the English plural, and no short name.
 	Plural, ShortName string
-	// Cluster reports that objects are in no namespace.
+	// Cluster reports that its objects are cluster-scoped.
 	Cluster bool
-	// NoController leaves it to others to do something about the objects.
+	// NoController creates no composer for the kind.
 	NoController bool
 }
 
-// about is what the templates of a kind know.
+// about is the data for the templates of a kind.
 type about struct {
 	API
 	Module, Operator string
-	// Folder is that of the API package, and Package its import path.
+	// Folder is the directory of the API package, and Package its import path.
 	Folder, Package string
-	// Var begins names of Go, and Letter is a variable.
+	// Var is the prefix of Go names, and Letter the name of a variable.
 	Var, Letter string
-	// Odd tells that the plural is not the one that would be guessed.
+	// Odd reports that the plural is not the default one.
 	Odd bool
-	// New tells that the API package does not exist yet.
+	// New reports that the API package does not exist yet.
 	New bool
 }
 
-// Plan works out what is created and changed for the kind.
+// Plan plans the files to create and change for the kind.
 func (a API) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	t, err := readTree(a.Dir)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a API) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	return p, p.generated(ctx, tell)
 }
 
-// complete fills in what was not given, and checks all of it against the project.
+// complete sets the defaults, and checks everything against the project.
 func (a *API) complete(t *tree) error {
 	a.Group = t.complete(a.Group)
 	for _, err := range []error{CheckGroup(a.Group), CheckVersion(a.Version), CheckKind(a.Kind)} {
@@ -95,7 +95,7 @@ func (a *API) complete(t *tree) error {
 	return nil
 }
 
-// clash reports whether another kind of the project has a name that is to be this one's.
+// clash returns an error if another kind of the project already has one of this kind's names.
 func (a *API) clash(other project.Kind) error {
 	if other.Group == a.Group && other.Name == a.Kind {
 		if other.Version == a.Version {
@@ -117,7 +117,7 @@ func (a *API) clash(other project.Kind) error {
 	return nil
 }
 
-// about gathers what templates know, and checks that Go takes the names.
+// about collects the data for the templates, and checks that the Go names are available.
 func (a API) about(t *tree) (about, error) {
 	n := about{API: a, Module: t.module, Operator: t.name, Var: lowerCamel(a.Kind), Letter: letterOf(a.Kind), Odd: a.Plural != pluralOf(a.Kind)}
 	folder, exists := t.folderFor(a.Group, a.Version)
@@ -131,7 +131,7 @@ func (a API) about(t *tree) (about, error) {
 	return n, t.declaresNone(".", n.inMain()...)
 }
 
-// inMain are the names that the main package gets.
+// inMain returns the names that are added to the main package.
 func (n about) inMain() []string {
 	helper := n.Var + "Deployment"
 	if n.Cluster {
@@ -140,7 +140,7 @@ func (n about) inMain() []string {
 	return []string{n.Kind, n.Var + "Kit", helper, "sample" + n.Kind, "Test" + n.Kind, "Test" + n.Kind + "OnCluster"}
 }
 
-// declaresNone reports whether a package declares one of these names already.
+// declaresNone returns an error if a package already declares one of the names.
 func (t *tree) declaresNone(folder string, names ...string) error {
 	declared, err := t.declared(folder)
 	if err != nil {
@@ -154,7 +154,7 @@ func (t *tree) declaresNone(folder string, names ...string) error {
 	return nil
 }
 
-// sources plans the files of the kind that are written by hand from now on.
+// sources plans the files of the kind that users edit from now on.
 func (p *Plan) sources(n about) error {
 	lower := strings.ToLower(n.Kind)
 	files := map[string]string{
@@ -172,12 +172,12 @@ func (p *Plan) sources(n about) error {
 	return nil
 }
 
-// sampleName is KIND.yaml, or with the group before it where another group has the kind too.
+// sampleName returns KIND.yaml.
 func (p *Plan) sampleName(n about) string {
 	return strings.ToLower(n.Kind) + ".yaml"
 }
 
-// register plans the lines of main.go.
+// register plans the changes of main.go.
 func (p *Plan) register(t *tree, n about) error {
 	s := t.main
 	framework := s.importOf(Framework)
@@ -205,7 +205,7 @@ func (p *Plan) register(t *tree, n about) error {
 	return nil
 }
 
-// parts are the arguments of operon.Main for a kind.
+// parts returns the arguments of operon.Main for a kind.
 func parts(framework, api string, n about) []string {
 	lines := []string{fmt.Sprintf("%s.API(%s.AddToScheme)", framework, api)}
 	if !n.NoController {
@@ -214,12 +214,12 @@ func parts(framework, api string, n about) []string {
 	return lines
 }
 
-// mentions reports whether of.name stands in an expression.
+// mentions reports whether an expression contains of.name.
 func mentions(node ast.Node, of, name string) bool {
 	return syntax.Any(node, func(expression ast.Expr) bool { return isName(expression, of, name) })
 }
 
-// addToScheme plans a kind's place among those that the package in a directory registers.
+// addToScheme plans to add a kind to those that the package in a directory registers.
 func (p *Plan) addToScheme(t *tree, folder, kind string) error {
 	var found *source
 	err := eachSource(t.place(folder), func(name string, content []byte) error {

@@ -13,27 +13,27 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// APIServer is a kind that the operator is to serve by itself, as no definition can: its objects are
-// worked out, or kept elsewhere.
+// APIServer describes a kind that the operator serves itself, for objects that a definition cannot provide, because they are
+// computed or stored elsewhere.
 type APIServer struct {
 	// Dir is the project's directory.
 	Dir string
-	// Group, Version and Kind name it. A group without a dot is completed by the project's domain.
+	// Group, Version and Kind identify it. A group without a dot is completed with the project's domain.
 	Group, Version, Kind string
-	// Plural is by default that of English.
+	// Plural is by default the English plural.
 	Plural string
 }
 
 // serving is the package that serves kinds.
 const serving = Framework + "/aggregated"
 
-// aboutServer is what the templates of an API server know.
+// aboutServer is the data for the templates of an API server.
 type aboutServer struct {
 	about
 	Alias string
 }
 
-// Plan works out what is created and changed for the kind.
+// Plan plans the files to create and change for the kind.
 func (s APIServer) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	t, err := readTree(s.Dir)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s APIServer) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	return p, p.generated(ctx, tell)
 }
 
-// served gathers what templates know, and refuses a version that has definitions: API servers pass a
-// version on as a whole, or not at all.
+// served collects the data for the templates. It rejects a version that has definitions, because API servers delegate either
+// a whole version or nothing.
 func (a API) served(t *tree) (about, error) {
 	n := about{API: a, Module: t.module, Operator: t.name, Var: lowerCamel(a.Kind), Letter: letterOf(a.Kind)}
 	for _, kind := range t.kinds {
@@ -89,7 +89,7 @@ func (a API) served(t *tree) (about, error) {
 	return n, errors.Join(t.declaresNone(n.Folder, n.Kind, n.Kind+"List"), t.declaresNone(".", n.Kind, n.Var+"Table", n.Var+"Resource", "Test"+n.Kind), t.pluralIsFree(n))
 }
 
-// servedFolder is the package of a version that the operator serves by itself, "" for none.
+// servedFolder returns the directory of the package for a version that the operator serves itself, or "" if there is none.
 func (t *tree) servedFolder(group, version string) (folder string, err error) {
 	return folder, eachSource(t.dir, func(name string, content []byte) error {
 		file, err := slashed(t.dir, name)
@@ -112,7 +112,7 @@ func marks(s *source, marker string) bool {
 	return s.tree.Doc != nil && slices.ContainsFunc(s.tree.Doc.List, func(comment *ast.Comment) bool { return markerOf(comment) == marker })
 }
 
-// pluralIsFree reports whether the operator serves another kind under the plural, in whatever version.
+// pluralIsFree returns an error if the operator serves another kind with the plural, in any version.
 func (t *tree) pluralIsFree(n about) error {
 	var taken error
 	return errors.Join(t.eachMain(func(s *source) {
@@ -131,7 +131,7 @@ func (t *tree) pluralIsFree(n about) error {
 	}), taken)
 }
 
-// serveAPI plans the lines of main.go, and returns the name of the API package there.
+// serveAPI plans the changes of main.go, and returns the name under which it imports the API package.
 func (p *Plan) serveAPI(t *tree, n about) (alias string, err error) {
 	s := t.main
 	call := s.call(s.importOf(Framework), "Main")
@@ -158,7 +158,7 @@ func (p *Plan) serveAPI(t *tree, n about) (alias string, err error) {
 	return alias, p.rewrite(s)
 }
 
-// addScheme adds the kinds of a further package to those that a function registers.
+// addScheme adds the kinds of another package to those that a function registers.
 func (s *source) addScheme(register ast.Expr, alias string) {
 	const machinery = "k8s.io/apimachinery/pkg/runtime"
 	name := s.addImport(machinery, "k8s.io", "k8s")

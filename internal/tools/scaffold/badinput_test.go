@@ -10,8 +10,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/scaffold"
 )
 
-// bare is a project that has one kind, without what is generated from it: enough for all that is
-// checked before.
+// bare creates a project with one kind, without the files that are generated from it. This is enough to test all checks that
+// come before.
 func bare(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "memcached-operator")
@@ -83,7 +83,7 @@ func TestKindsThatCannotBe(t *testing.T) {
 	}
 }
 
-// A group is told to be whole or not as it is, whatever project it is for.
+// CheckGroup rejects a group that is incomplete or in a reserved domain, in any project.
 func TestGroupsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for group, want := range map[string]string{
@@ -132,7 +132,7 @@ func TestProjectsThatCannotBe(t *testing.T) {
 	}
 }
 
-// spoiled are projects in which nothing can be created, and why.
+// spoiled maps error messages to changes after which nothing can be created in a project.
 var spoiled = map[string]func(t *testing.T, dir string){
 	"is not an operator project: it has no go.mod: run this in the directory of one": func(t *testing.T, dir string) { remove(t, dir, "go.mod") },
 	"is not an Operon project: no source calls operon.Main":                          func(t *testing.T, dir string) { remove(t, dir, "main.go") },
@@ -149,7 +149,7 @@ var spoiled = map[string]func(t *testing.T, dir string){
 	},
 }
 
-// Folders that are none, and a project that already exists.
+// Paths that are not directories, and a project that already exists, are rejected.
 func TestFoldersThatCannotBe(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "lamp-operator")
@@ -191,7 +191,7 @@ func TestNothingIsCreatedByHalves(t *testing.T) {
 	}
 }
 
-// What does not compile is told with the project's own file names.
+// Code that does not compile is reported with the project's own file names.
 func TestCodeThatDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "lamp-operator")
@@ -205,14 +205,15 @@ func TestCodeThatDoesNotCompile(t *testing.T) {
 	same(t, look(t, dir), before)
 }
 
-// A composer that does not compile would have other rights: that is told before anything is derived of it.
+// A composer that does not compile is reported before anything is derived from it, because the derived permissions would be
+// wrong.
 func TestComposersThatDoNotCompile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "lamp-operator")
 	carryOut(t, scaffold.Init{Dir: dir})
 	lamp := scaffold.API{Dir: dir, Group: "home.example.com", Version: "v1alpha1", Kind: "Lamp"}
 	carryOut(t, lamp)
-	goes(t, dir, "list", "-export", "./...") // what was never compiled is not now
+	goes(t, dir, "list", "-export", "./...") // dependencies that were never compiled are not compiled now
 	put(t, dir, "lamp.go", strings.Replace(read(t, dir, "lamp.go"), "out.Child(", "out.Chilled(", 1))
 	before := look(t, dir)
 	lamp.Kind = "Fan"
@@ -223,7 +224,7 @@ func TestComposersThatDoNotCompile(t *testing.T) {
 	same(t, look(t, dir), before)
 }
 
-// An interrupted command leaves what was there, and an interrupted init no directory.
+// An interrupted command leaves the existing files unchanged, and an interrupted init leaves no directory.
 func TestInterruptions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -240,7 +241,7 @@ func TestInterruptions(t *testing.T) {
 	same(t, look(t, dir), before)
 }
 
-// A directory in which nobody may write is told, and stays as it is. /proc is one for everybody.
+// A directory without write permission is reported and left unchanged. In /proc, no user can create files.
 func TestAReadOnlyTree(t *testing.T) {
 	t.Parallel()
 	_, err := try(t, scaffold.Init{Dir: "/proc/self/lamp-operator"})
@@ -249,7 +250,7 @@ func TestAReadOnlyTree(t *testing.T) {
 	}
 }
 
-// A preview shows all files and makes none.
+// A preview shows all files and creates none.
 func TestAPreviewWritesNothing(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "lamp-operator")

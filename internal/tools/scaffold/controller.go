@@ -12,22 +12,22 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// Controller adds a composer for a kind that exists: a kind of the project, or a built-in kind, whose status belongs to
-// other controllers.
+// Controller adds a composer for an existing kind: a kind of the project, or a built-in kind, whose status belongs to other
+// controllers.
 type Controller struct {
 	// Dir is the project's directory.
 	Dir string
-	// Group, Version and Kind name it. Group is empty for the core of Kubernetes: v1, Pod.
+	// Group, Version and Kind identify it. Group is empty for the core group of Kubernetes: v1, Pod.
 	Group, Version, Kind string
 }
 
-// aboutController is what the template of a composer of a built-in kind knows.
+// aboutController is the data for the template of a built-in kind's composer.
 type aboutController struct {
 	Controller
 	Package, Alias, Operator, Letter string
 }
 
-// Plan works out what is created and changed for the controller.
+// Plan plans the files to create and change for the controller.
 func (c Controller) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	t, err := readTree(c.Dir)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c Controller) Plan(ctx context.Context, tell func(string)) (*Plan, error) 
 	return c.builtIn(ctx, t, known, tell)
 }
 
-// composer plans a composer for a kind that the project has the types of.
+// composer plans a composer for a kind whose types are in the project.
 func (t *tree) composer(ctx context.Context, a API, folder string, tell func(string)) (*Plan, error) {
 	n := about{API: a, Module: t.module, Operator: t.name, Folder: folder, Package: t.module + "/" + folder, Var: lowerCamel(a.Kind), Letter: letterOf(a.Kind)}
 	if err := t.declaresNone(".", n.inMain()...); err != nil {

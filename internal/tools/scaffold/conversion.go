@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// conversions writes Go that copies a value of one package's types to another's that has the same ones,
-// field by field, so that an author sees each of them and edits those that differ.
+// conversions writes Go code that copies a value from one package's types to the same types in another package, field by
+// field, so that an author sees each field and edits those that differ.
 type conversions struct {
 	// local are the types that the package declares.
 	local map[string]ast.Expr
-	// prefix is put before names of helpers, used are those that were needed.
+	// prefix is the prefix of the helpers' names, and used holds the helpers that are needed.
 	prefix string
 	used   map[string]bool
 }
 
-// conversion is the Go code of both methods of the spoke, and of helpers.
+// conversion returns the Go code of both methods of the spoke, and of the helpers.
 func (n versions) conversion() string {
 	c := conversions{local: n.types, prefix: n.Var, used: map[string]bool{}}
 	var all strings.Builder
@@ -39,7 +39,7 @@ func (n versions) conversion() string {
 	return all.String() + c.helpers()
 }
 
-// other is the qualifier of the types that are converted from, where of is that of those converted to.
+// other returns the qualifier of the types to convert from, if of is the qualifier of the types to convert to.
 func (n versions) other(of string) string {
 	if of == "" {
 		return n.Hub + "."
@@ -53,7 +53,7 @@ type part struct {
 	kind ast.Expr
 }
 
-// fields are those of a struct that the package declares.
+// fields returns the fields of a struct that the package declares.
 func (c conversions) fields(of string) []part {
 	structure, ok := c.local[of].(*ast.StructType)
 	if !ok {
@@ -83,8 +83,8 @@ func embeddedName(kind ast.Expr) string {
 	return ""
 }
 
-// value is an expression that converts from, of type kind, to the same type of the package that is named
-// to. Its own is named by the other qualifier.
+// value returns an expression that converts the expression from, with type kind, to the same type of the package with the
+// qualifier to. The argument own is the qualifier of the type to convert from.
 func (c conversions) value(kind ast.Expr, from, to, own string) string {
 	if !c.has(kind) {
 		return from
@@ -109,13 +109,13 @@ func (c conversions) value(kind ast.Expr, from, to, own string) string {
 	return from
 }
 
-// helped converts what a pointer leads to, or what a list or map has in it.
+// helped converts the value of a pointer, or the elements of a list or map.
 func (c conversions) helped(helper string, kind ast.Expr, from, to, own string) string {
 	c.used[helper] = true
 	return fmt.Sprintf("%s%s(%s, func(in %s) %s {\nreturn %s\n})", c.prefix, helper, from, c.typed(kind, own), c.typed(kind, to), c.value(kind, "in", to, own))
 }
 
-// typed is a type as it is written with the package's own types qualified.
+// typed returns a type in Go syntax, with the package's own types qualified.
 func (c conversions) typed(kind ast.Expr, qualifier string) string {
 	switch e := kind.(type) {
 	case *ast.Ident:
@@ -132,7 +132,7 @@ func (c conversions) typed(kind ast.Expr, qualifier string) string {
 	return types.ExprString(kind)
 }
 
-// has reports whether a type has one in it that the package declares.
+// has reports whether a type contains a type that the package declares.
 func (c conversions) has(kind ast.Expr) bool {
 	found := false
 	ast.Inspect(kind, func(node ast.Node) bool {
@@ -147,7 +147,7 @@ func (c conversions) has(kind ast.Expr) bool {
 	return found
 }
 
-// helperCode are functions for what Go cannot convert at once.
+// helperCode holds functions for conversions that Go has no expression for.
 var helperCode = map[string]string{
 	"Pointer": `
 func %sPointer[A, B any](in *A, convert func(A) B) *B {

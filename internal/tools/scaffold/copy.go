@@ -15,11 +15,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// generated lays the plan over a copy of the project, makes go.mod provide for it, and plans what the
-// generators write there. They read files, and so does the compiler: a copy is what lets them see
-// a tree that does not exist, and lets everything be written at once or not at all.
+// generated adds the planned files to a copy of the project, adds the required modules to go.mod, and plans the files that
+// the generators write there. The generators and the compiler read files: the copy contains the planned files, and the plan
+// still writes everything at once or nothing.
 //
-// That the project compiles then is looked at last: what does not leads generators astray.
+// Whether the project compiles is checked last, because generators give wrong results for code that does not compile.
 func (p *Plan) generated(ctx context.Context, tell func(string)) error {
 	return p.inCopy(func(copied string) error {
 		if err := p.generatedIn(ctx, copied, tell); err != nil {
@@ -49,8 +49,8 @@ func (p *Plan) generatedIn(ctx context.Context, copied string, tell func(string)
 	return nil
 }
 
-// compilesIn reports whether the project compiles as it is planned. In one that has had no sources but main.go,
-// everything is known to.
+// compilesIn returns an error if the planned project does not compile. It does not check a project whose only source is
+// main.go, because everything in such a project is known.
 func (p *Plan) compilesIn(ctx context.Context, copied string) error {
 	sources := 0
 	err := eachSource(p.dir, func(string, []byte) error {
@@ -69,7 +69,7 @@ func (p *Plan) compilesIn(ctx context.Context, copied string) error {
 	return nil
 }
 
-// inCopy calls do with a copy of the project that has the planned files, and removes it then.
+// inCopy calls do with a copy of the project that contains the planned files, and then removes the copy.
 func (p *Plan) inCopy(do func(copied string) error) error {
 	copied, err := os.MkdirTemp("", "operon-project-")
 	if err != nil {
@@ -88,8 +88,8 @@ func (p *Plan) inCopy(do func(copied string) error) error {
 	return do(copied)
 }
 
-// lay writes planned files into the copy, and those that the go command writes to in place, which are links until then.
-// There, go.mod refers to directories by absolute paths.
+// lay writes planned files to the copy, and go.mod and go.sum, because the go command writes to them in place and they are
+// links before. In the copy, go.mod refers to directories by absolute paths.
 func (p *Plan) lay(copied string, paths ...string) error {
 	for _, path := range append(paths, "go.mod", "go.sum") {
 		content, err := p.read(path)
@@ -116,7 +116,7 @@ func (p *Plan) lay(copied string, paths ...string) error {
 	return nil
 }
 
-// absolute is a go.mod whose relative directories are absolute.
+// absolute converts the relative directories in a go.mod to absolute ones.
 func (p *Plan) absolute(content []byte) ([]byte, error) {
 	return editReplaces(content, func(path string) string {
 		if filepath.IsAbs(path) {
@@ -126,7 +126,7 @@ func (p *Plan) absolute(content []byte) ([]byte, error) {
 	})
 }
 
-// undoAbsolute is a go.mod with the directories as the project's has them.
+// undoAbsolute restores the directories in a go.mod as they are in the project's go.mod.
 func (p *Plan) undoAbsolute(content []byte) ([]byte, error) {
 	current, err := p.read("go.mod")
 	if err != nil {
@@ -166,14 +166,14 @@ func editReplaces(content []byte, edit func(path string) string) ([]byte, error)
 	return file.Format()
 }
 
-// named names the project's directory in an error instead of the copy's.
+// named replaces the path of the copy in an error by the project's directory.
 func (p *Plan) named(err error, copied string) error {
 	said := strings.ReplaceAll(err.Error(), copied+string(filepath.Separator), "")
 	return errors.New(strings.ReplaceAll(said, copied, p.dir))
 }
 
-// copyTree copies what a project consists of, by links where the file system allows. Nothing in
-// the copy is written to in place but what lay lays.
+// copyTree copies the files of a project, as links if the file system allows it. In the copy, only files that lay wrote are
+// written in place.
 func copyTree(from, to string) error {
 	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -199,7 +199,7 @@ func copyTree(from, to string) error {
 	})
 }
 
-// ignored are directories that hold no sources, and often much else.
+// ignored reports whether a directory contains no sources, and often many other files.
 func ignored(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "node_modules" || name == "bin"
 }
@@ -221,7 +221,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, target.Close())
 }
 
-// slashed is the path of a file relative to dir, with slashes.
+// slashed returns the path of a file relative to dir, with slashes.
 func slashed(dir, name string) (string, error) {
 	relative, err := filepath.Rel(dir, name)
 	return filepath.ToSlash(relative), err

@@ -13,25 +13,25 @@ import (
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// declarations are those of a package of types, as its sources have them that people write.
+// declarations holds the declarations of a package of types in manually written sources.
 type declarations struct {
 	sources []*source
 	all     []*declaration
 	byName  map[string]*declaration
 }
 
-// declaration is one of them: a type, a function, or constants and variables that are declared together.
+// declaration is a type, a function, or constants and variables that are declared together.
 type declaration struct {
 	in    *source
 	node  ast.Node
-	group *ast.GenDecl // the type is one of several in brackets
+	group *ast.GenDecl // set if the type is one of several in parentheses
 	names []string
-	of    string // of a method: the type
-	// begin and end are where it stands, with the comments and markers above it.
+	of    string // the type of a method
+	// begin and end are the offsets of the declaration, including the comments and markers above it.
 	begin, end int
 }
 
-// declarationsIn reads the package in a directory, the file that is named first.
+// declarationsIn reads the package in a directory, with the named file first.
 func (p *Plan) declarationsIn(folder, first string) (*declarations, error) {
 	files, err := glob.In(p.place(folder), "*.go")
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *declarations) add(one *declaration) {
 	}
 }
 
-// receiver is the type that a method is of, "" for a function.
+// receiver returns the type of a method, or "" for a function.
 func receiver(function *ast.FuncDecl) string {
 	if function.Recv == nil {
 		return ""
@@ -123,8 +123,8 @@ func receiver(function *ast.FuncDecl) string {
 	return ""
 }
 
-// above is where the comments begin that belong to a declaration: its own, and groups of markers before
-// them. Nothing before the offset after counts.
+// above returns the offset of the comments that belong to a declaration: its own, and groups of markers before them. Comments
+// before the offset after are ignored.
 func (s *source) above(after int, node ast.Node) int {
 	begin := s.offset(node.Pos())
 	for _, group := range slices.Backward(s.tree.Comments) {
@@ -145,13 +145,12 @@ func hasMarker(group *ast.CommentGroup) bool {
 	return slices.ContainsFunc(group.List, func(one *ast.Comment) bool { return strings.HasPrefix(markerOf(one), "+") })
 }
 
-// markerOf is the text of a comment of one line.
+// markerOf returns the text of a one-line comment.
 func markerOf(comment *ast.Comment) string {
 	return strings.TrimSpace(strings.TrimPrefix(comment.Text, "//"))
 }
 
-// mentioned are the names that a declaration may take from its package. Kinds that are registered there
-// are left out.
+// mentioned returns the names that a declaration may use from its package. The kinds that it registers are left out.
 func mentioned(node ast.Node) []string {
 	var all []string
 	ast.Inspect(node, func(node ast.Node) bool {
@@ -175,10 +174,10 @@ func mentioned(node ast.Node) []string {
 	return all
 }
 
-// conversionMethods are written for each version again.
+// conversionMethods lists the methods that are written again for each version.
 var conversionMethods = []string{"Hub", "ConvertTo", "ConvertFrom"}
 
-// needed are the declarations of names and what they need, in order, except for names that already exist.
+// needed returns the declarations of the names and everything that they need, in order, except names that already exist.
 func (d *declarations) needed(there map[string]string, names ...string) []*declaration {
 	keep := map[*declaration]bool{}
 	var want func(name string)
@@ -209,7 +208,7 @@ func (d *declarations) needed(there map[string]string, names ...string) []*decla
 	return slices.DeleteFunc(slices.Clone(d.all), func(one *declaration) bool { return !keep[one] })
 }
 
-// types are all types of the package, by name.
+// types returns all types of the package, by name.
 func (d *declarations) types() map[string]ast.Expr {
 	found := map[string]ast.Expr{}
 	for _, s := range d.sources {

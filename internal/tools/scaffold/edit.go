@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// source is a file of Go that is about to be edited: text is put in at places that the syntax tree
-// tells, and all the rest stays as it is written.
+// source is a Go file that is being edited: text is inserted at positions in the syntax tree, and all other text remains as
+// it is written.
 type source struct {
 	name    string
 	content []byte
@@ -37,15 +37,15 @@ func parseSource(name string, content []byte) (*source, error) {
 
 func (s *source) offset(at token.Pos) int { return s.set.Position(at).Offset }
 
-// insert puts text at an offset. What is inserted at the same place stands in order.
+// insert inserts text at an offset. Several texts at the same offset stay in order.
 func (s *source) insert(at int, text string) { s.edits = append(s.edits, edit{at, at, text}) }
 
-// replace puts text instead of a node.
+// replace replaces a node by text.
 func (s *source) replace(node ast.Node, text string) {
 	s.edits = append(s.edits, edit{s.offset(node.Pos()), s.offset(node.End()), text})
 }
 
-// done is the edited text, formatted.
+// done returns the edited text, formatted.
 func (s *source) done() ([]byte, error) {
 	slices.SortStableFunc(s.edits, func(a, b edit) int { return a.begin - b.begin })
 	var all strings.Builder
@@ -63,7 +63,7 @@ func (s *source) done() ([]byte, error) {
 	return formatted, nil
 }
 
-// importOf is the name by which the file knows a package, "" when it does not import it.
+// importOf returns the name under which the file imports a package, or "" if it does not import it.
 func (s *source) importOf(of string) string {
 	for _, spec := range s.tree.Imports {
 		if importPath(spec) == of {
@@ -73,7 +73,7 @@ func (s *source) importOf(of string) string {
 	return ""
 }
 
-// importName is the name of an import in its file, and importPath what it imports.
+// importName returns the name of an import in its file. importPath returns the imported path.
 func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name
@@ -86,7 +86,7 @@ func importPath(spec *ast.ImportSpec) string {
 	return written
 }
 
-// rewrite plans a source as its edits make it. One that was to be created still is.
+// rewrite plans to write a source with its edits. A source that is to be created stays a new file.
 func (p *Plan) rewrite(s *source) error {
 	content, err := s.done()
 	if err == nil {
@@ -95,7 +95,7 @@ func (p *Plan) rewrite(s *source) error {
 	return err
 }
 
-// removeImport imports something no more.
+// removeImport removes an import.
 func (s *source) removeImport(spec *ast.ImportSpec) {
 	node := ast.Node(spec)
 	for _, declaration := range s.tree.Decls {
@@ -106,8 +106,8 @@ func (s *source) removeImport(spec *ast.ImportSpec) {
 	s.edits = append(s.edits, edit{s.offset(node.Pos()), min(s.lineEnd(s.offset(node.End()))+1, len(s.content)), ""})
 }
 
-// addImport imports a package by a name that no other import of the file has, and returns it.
-// Packages of one module stand together.
+// addImport imports a package under a name that no other import of the file has, and returns the name. Packages of one module
+// are grouped together.
 func (s *source) addImport(of, module, second string) string {
 	if name := s.importOf(of); name != "" {
 		return name
@@ -121,7 +121,7 @@ func (s *source) addImport(of, module, second string) string {
 	return name
 }
 
-// taken reports whether an import of the file has that name.
+// taken reports whether an import of the file has the name.
 func (s *source) taken(name string) bool {
 	return slices.ContainsFunc(s.tree.Imports, func(spec *ast.ImportSpec) bool { return importName(spec) == name })
 }
@@ -156,7 +156,7 @@ func (s *source) addImportLine(line, module string) {
 	}
 }
 
-// lineEnd is the offset of the end of the line that holds at.
+// lineEnd returns the offset of the end of the line that contains the offset at.
 func (s *source) lineEnd(at int) int {
 	if end := strings.IndexByte(string(s.content[at:]), '\n'); end >= 0 {
 		return at + end
@@ -164,8 +164,8 @@ func (s *source) lineEnd(at int) int {
 	return len(s.content)
 }
 
-// call finds the call of a function of a package, nil if there is not exactly one that takes its
-// arguments one by one.
+// call finds the call of a package's function. It returns nil unless there is exactly one, and its arguments are listed one
+// by one.
 func (s *source) call(of, function string) *ast.CallExpr {
 	var found []*ast.CallExpr
 	ast.Inspect(s.tree, func(node ast.Node) bool {
@@ -190,8 +190,7 @@ func isName(expression ast.Expr, of, name string) bool {
 	return ok && x.Name == of
 }
 
-// addArguments adds arguments to a call, each on a line of its own if the call has several lines, or
-// is to have them.
+// addArguments adds arguments to a call, each on its own line if the call has several lines or lines is set.
 func (s *source) addArguments(call *ast.CallExpr, lines bool, arguments ...string) {
 	last := s.offset(call.Args[len(call.Args)-1].End())
 	end := s.offset(call.Rparen)

@@ -19,9 +19,8 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// modules are what go.mod and go.sum of a project hold that uses a checkout: without a kind
-// (init), and with one (kind). The versions are those of this checkout; a test keeps both so that
-// `go mod tidy` has nothing to change in them.
+// modules holds go.mod and go.sum of a project that uses a checkout: without a kind (init), and with one (kind). The versions
+// are those of this checkout; a test ensures that `go mod tidy` changes nothing in them.
 //
 //go:embed modules
 var modules embed.FS
@@ -45,8 +44,8 @@ func readPinned(name string) (pinned, error) {
 	return pinned{mod, sum}, err
 }
 
-// fits reports whether a checkout requires the same versions, as it does unless it went on since this
-// command was built.
+// fits reports whether a checkout requires the same versions, which is the case unless it changed since this command was
+// built.
 func (p pinned) fits(checkout string) (bool, error) {
 	text, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
 	if err != nil {
@@ -68,11 +67,11 @@ func (p pinned) fits(checkout string) (bool, error) {
 	return true, nil
 }
 
-// frameworkVersion stands for a module that is replaced by a directory.
+// frameworkVersion is the placeholder version of a module that is replaced by a directory.
 const frameworkVersion = "v0.0.0"
 
-// goModFor is the go.mod of a new project, and its go.sum if both are complete. Otherwise the go
-// command has to complete them.
+// goModFor returns the go.mod of a new project, and its go.sum if both are complete. Otherwise the go command has to complete
+// them.
 func goModFor(path string, from origin) (mod, sum []byte, complete bool, err error) {
 	base, err := readPinned("init")
 	if err != nil {
@@ -103,9 +102,8 @@ func goModFor(path string, from origin) (mod, sum []byte, complete bool, err err
 	return mod, sum, complete, err
 }
 
-// require makes go.mod and go.sum of a project provide for what its planned sources import: from
-// what this command knows, where the project uses the checkout that it was built from, and else by
-// `go mod tidy` in a copy of the tree.
+// require adds to go.mod and go.sum of a project what its planned sources import: from the data in this command if the
+// project uses the checkout from which it was built, and otherwise with `go mod tidy` in a copy of the tree.
 func (p *Plan) require(ctx context.Context, copied string, tell func(string)) error {
 	current, err := p.read("go.mod")
 	if err != nil {
@@ -123,7 +121,7 @@ func (p *Plan) require(ctx context.Context, copied string, tell func(string)) er
 	if err != nil {
 		return err
 	}
-	// An API server takes many modules more.
+	// An API server needs many more modules.
 	if fits, err := known.fits(checkoutOf(file, p.dir)); err != nil || !fits || imported[serving] {
 		return p.tidy(ctx, copied, tell)
 	}
@@ -133,7 +131,7 @@ func (p *Plan) require(ctx context.Context, copied string, tell func(string)) er
 	return p.lay(copied)
 }
 
-// checkoutOf is the directory that replaces Operon, "" for none.
+// checkoutOf returns the directory that replaces Operon's module, or "" if there is none.
 func checkoutOf(file *modfile.File, dir string) string {
 	for _, replace := range file.Replace {
 		if replace.Old.Path == Framework && replace.New.Version == "" {
@@ -146,7 +144,7 @@ func checkoutOf(file *modfile.File, dir string) string {
 	return ""
 }
 
-// merge adds what is known to what the project requires. What it requires already stays as it is.
+// merge adds the known requirements to those of the project. The versions that the project already requires are not changed.
 func (p *Plan) merge(file *modfile.File, known pinned, imported map[string]bool) error {
 	required := map[string]string{}
 	for _, require := range append(known.mod.Require, file.Require...) {
@@ -175,14 +173,14 @@ func (p *Plan) merge(file *modfile.File, known pinned, imported map[string]bool)
 		return err
 	}
 	if bytes.Equal(sum, fresh.sum) {
-		sum = nil // the project has only what it was created with, and known is complete
+		sum = nil // the project has only the initial entries, and known is complete
 	}
 	p.write("go.mod", mod)
 	p.write("go.sum", mergeSums(sum, known.sum))
 	return nil
 }
 
-// owner is the module that provides a package, "" for none of these.
+// owner returns the module that provides a package, or "" if it is not one of these.
 func owner(path string, modules map[string]string) string {
 	for ; path != "." && path != "/"; path = filepath.Dir(path) {
 		if _, ok := modules[path]; ok {
@@ -192,7 +190,7 @@ func owner(path string, modules map[string]string) string {
 	return ""
 }
 
-// importsIn are the imports of all sources below dir.
+// importsIn returns the imports of all sources below dir.
 func importsIn(dir string) (map[string]bool, error) {
 	found := map[string]bool{}
 	return found, eachSource(dir, func(path string, content []byte) error {
@@ -208,7 +206,7 @@ func importsIn(dir string) (map[string]bool, error) {
 	})
 }
 
-// mergeSums is the union of two go.sum files, in the order that the go command keeps.
+// mergeSums returns the union of two go.sum files, in the order of the go command.
 func mergeSums(a, b []byte) []byte {
 	lines := map[module.Version]string{}
 	for _, line := range strings.Split(string(a)+"\n"+string(b), "\n") {
@@ -228,7 +226,7 @@ func mergeSums(a, b []byte) []byte {
 	return all.Bytes()
 }
 
-// tidy lets the go command complete go.mod and go.sum in a copy of the tree, and plans what comes of it.
+// tidy runs the go command to complete go.mod and go.sum in a copy of the tree, and plans to write the results.
 func (p *Plan) tidy(ctx context.Context, copied string, tell func(string)) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errNoGo

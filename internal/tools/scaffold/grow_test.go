@@ -10,12 +10,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/scaffold"
 )
 
-// A project grows by all that there is to create, and compiles, and its tests pass: they run on the
-// local cluster.
+// After everything that can be created was added to a project, it compiles, and its tests pass on the local cluster.
 func TestAProjectGrows(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "memcached-operator")
-	// The domain is one of its own, as clusters are shared with other tests.
+	// The domain is unique, because the cluster is shared with other tests.
 	carryOut(t, scaffold.Init{Dir: dir, CI: true, Domain: "scaffold.example.com", Module: "example.com/memcached-operator"})
 	carryOut(t, memcached(dir))
 	if files := len(look(t, dir)) - folders(t, dir) - 2; files > 12 { // except for the two workflows
@@ -27,7 +26,7 @@ func TestAProjectGrows(t *testing.T) {
 	carryOut(t, scaffold.Webhook{Dir: dir, Kind: "CacheClass", Default: true, Validate: true, ValidateDeletion: true})
 	put(t, dir, "testdata/before.yaml", read(t, dir, "config/crd/cache.scaffold.example.com_memcacheds.yaml"))
 	carryOut(t, scaffold.Version{Dir: dir, Kind: "Memcached", Version: "v1beta1"})
-	carryOut(t, scaffold.Version{Dir: dir, Kind: "CacheClass", Version: "v1beta1"}) // beside the other kind
+	carryOut(t, scaffold.Version{Dir: dir, Kind: "CacheClass", Version: "v1beta1"}) // together with the other kind
 	carryOut(t, scaffold.Version{Dir: dir, Kind: "Memcached", Version: "v1", Storage: true})
 	carryOut(t, scaffold.Version{Dir: dir, Kind: "Memcached", Version: "v2alpha1", From: "v1alpha1"})
 	carryOut(t, scaffold.Controller{Dir: dir, Kind: "Token"})
@@ -38,7 +37,7 @@ func TestAProjectGrows(t *testing.T) {
 	goes(t, dir, "test", "-ldflags=-w", "./...")
 }
 
-// An operator that serves an API of its own compiles, and answers on the local cluster.
+// An operator that serves its own API compiles, and answers on the local cluster.
 func TestAnAPIServer(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "usage-operator")
@@ -49,7 +48,7 @@ func TestAnAPIServer(t *testing.T) {
 			t.Errorf("%s: there is to be no definition", path)
 		}
 	}
-	createServed(t, dir, "usage", "v1alpha1", "Load")    // of the same version
+	createServed(t, dir, "usage", "v1alpha1", "Load")    // with the same version
 	createServed(t, dir, "usage", "v1beta1", "Forecast") // of another one
 	createServed(t, dir, "power", "v1alpha1", "Outage")
 	for _, line := range []string{
@@ -80,7 +79,7 @@ func TestAnAPIServer(t *testing.T) {
 	goes(t, dir, "test", "-ldflags=-w", "./...")
 }
 
-// createServed adds a kind that the operator serves by itself. It needs modules that are looked for.
+// createServed adds a kind that the operator serves itself. It looks up modules.
 func createServed(t *testing.T, dir, group, version, kind string) {
 	t.Helper()
 	before := look(t, dir)
@@ -88,7 +87,7 @@ func createServed(t *testing.T, dir, group, version, kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, look(t, dir), before) // until it is applied
+	same(t, look(t, dir), before) // before the plan is applied
 	if _, err := plan.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +104,7 @@ func folders(t *testing.T, dir string) int {
 	return n
 }
 
-// goes runs the go command, without a network.
+// goes runs the go command without network access.
 func goes(t *testing.T, dir string, arguments ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", arguments...)

@@ -18,7 +18,7 @@ type planner interface {
 	Plan(ctx context.Context, tell func(string)) (*scaffold.Plan, error)
 }
 
-// carryOut plans and writes, and returns what was written.
+// carryOut executes a plan, and returns the written files.
 func carryOut(t *testing.T, command planner) []string {
 	t.Helper()
 	written, err := try(t, command)
@@ -41,12 +41,12 @@ func try(t *testing.T, command planner) ([]string, error) {
 	return plan.Apply(t.Context())
 }
 
-// memcached is the kind that most tests make.
+// memcached returns the kind that most tests create.
 func memcached(dir string) scaffold.API {
 	return scaffold.API{Dir: dir, Group: "cache", Version: "v1alpha1", Kind: "Memcached"}
 }
 
-// tree is what a directory holds: content by path.
+// tree is the content of a directory: file content by path.
 type tree map[string]string
 
 func look(t *testing.T, dir string) tree {
@@ -112,13 +112,13 @@ func same(t *testing.T, got, want tree) {
 	}
 }
 
-// generated files are tested where they are generated.
+// generated reports whether a file is generated. Such files are tested with their generators.
 func generated(path string) bool {
 	return strings.Contains(path, "zz_generated") || strings.HasPrefix(path, "config/crd") || strings.HasPrefix(path, "config/rbac")
 }
 
-// golden compares the tree with the text of a file that has a header for each of its files. go.sum, and
-// what differs from one checkout to another, is left out.
+// golden compares the tree with a file that contains a header for each file. It ignores generated files, go.mod and go.sum,
+// which may differ between checkouts.
 func golden(t *testing.T, dir, file string) {
 	t.Helper()
 	var all strings.Builder

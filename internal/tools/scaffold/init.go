@@ -11,25 +11,25 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Init is a project that is to be made.
+// Init describes a project to create.
 type Init struct {
-	// Dir is its directory, which may or may not be there.
+	// Dir is the directory of the project. It need not exist.
 	Dir string
-	// Domain completes the groups of its kinds: example.com unless it is given.
+	// Domain completes the groups of its kinds. The default is example.com.
 	Domain string
-	// Module is the path of its Go module: the domain and the directory's name unless it is given.
+	// Module is the path of its Go module. The default is the domain and the directory's name.
 	Module string
-	// Operon says where Operon's module comes from: the directory of a checkout, or a released
-	// version. By default where this command was built from.
+	// Operon defines where Operon's module comes from: the directory of a checkout, or a released version. The default is the
+	// source from which this command was built.
 	Operon string
 	// CI adds workflows that test and release the project.
 	CI bool
 }
 
-// DefaultDomain is for projects that have none yet.
+// DefaultDomain is the domain of projects that do not set one.
 const DefaultDomain = "example.com"
 
-// DefaultModule is the module path of a project in dir.
+// DefaultModule returns the default module path of a project in dir.
 func DefaultModule(dir, domain string) string {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -38,8 +38,7 @@ func DefaultModule(dir, domain string) string {
 	return domain + "/" + project.Label(filepath.Base(absolute))
 }
 
-// Plan works out the files of the new project. tell gets a line now and then that says what is
-// being done.
+// Plan plans the files of the new project. tell receives lines about the progress.
 func (o Init) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -80,7 +79,7 @@ func (o Init) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	return p, err
 }
 
-// complete fills in what was not given, and checks all of it.
+// complete sets the defaults, and checks everything.
 func (o Init) complete() (Init, error) {
 	if o.Domain == "" {
 		o.Domain = DefaultDomain
@@ -104,7 +103,7 @@ func (o Init) complete() (Init, error) {
 	return o, CheckModule(o.Module)
 }
 
-// nameOf is the name of the operator in a module: the last element of its path, versions aside.
+// nameOf returns the name of the operator in a module: the last element of its path without a version.
 func nameOf(path string) string {
 	prefix, _, _ := module.SplitPathVersion(path)
 	return project.Label(filepath.Base(prefix))

@@ -13,10 +13,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files, and what go.mod and go.sum of projects hold")
 
-// A fresh project has nothing for `go mod tidy` to change, without a kind and with one, and all that it
-// requires is there without a network.
+// `go mod tidy` changes nothing in a new project, with or without a kind, and all required modules are available without a
+// network.
 //
-// Where this fails because a package that projects use has got another dependency, run it with -update.
+// If this fails because a package that projects use has a new dependency, run it with -update.
 func TestAFreshProjectIsTidy(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "memcached-operator")
@@ -26,7 +26,7 @@ func TestAFreshProjectIsTidy(t *testing.T) {
 	tidy(t, dir, "kind")
 }
 
-// own are lines of go.mod that differ from one project to another.
+// own matches lines of go.mod that differ between projects.
 var own = regexp.MustCompile(`(?m)^replace .*\n\n?`)
 
 func tidy(t *testing.T, dir, pinned string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// serve plans the new version's line in main.go, and lets everything work by the hub.
+// serve plans the new version's line in main.go, and makes all sources use the new hub.
 func (p *Plan) serve(t *tree, n *versions) error {
 	if err := p.servedInMain(t, n); err != nil || !n.Storage {
 		return err
@@ -37,7 +37,7 @@ func (p *Plan) serve(t *tree, n *versions) error {
 	return nil
 }
 
-// servedInMain adds the version's kinds to operon.Main, and the migration of what is stored.
+// servedInMain adds the version's kinds to operon.Main, and the storage migration.
 func (p *Plan) servedInMain(t *tree, n *versions) error {
 	s := t.main
 	framework := s.importOf(Framework)
@@ -61,7 +61,7 @@ func (p *Plan) servedInMain(t *tree, n *versions) error {
 	return p.rewrite(s)
 }
 
-// managed is the type of the composer in a call of operon.Manage.
+// managed returns the type of the composer in a call of operon.Manage.
 func managed(call *ast.CallExpr) string {
 	if len(call.Args) == 0 {
 		return ""
@@ -74,15 +74,15 @@ func managed(call *ast.CallExpr) string {
 	return ""
 }
 
-// moved lets a source work by the hub instead of the version that was it before. Other kinds of that
-// version stay where they are.
+// moved makes a source use the hub instead of the version that was the hub before. Other kinds of that version are not
+// changed.
 func (p *Plan) moved(t *tree, n *versions, file string) error {
 	content, err := p.read(file)
 	if err != nil || !bytes.Contains(content, []byte(n.SpokePackage)) {
 		return err
 	}
 	if planned, ok := p.files[file]; ok && planned.fresh {
-		return nil // it is made for both
+		return nil // it was written for both versions
 	}
 	s, err := parseSource(file, content)
 	if err != nil {
@@ -106,8 +106,8 @@ func (p *Plan) moved(t *tree, n *versions, file string) error {
 	return p.rewrite(s)
 }
 
-// usesOf finds where a source names what is moved of a package, and where something else of it. How all kinds
-// of the package are registered goes with the others: it is moved if nothing else stays.
+// usesOf finds where a source uses names of a package that move, and where it uses other names of it. The registration of all
+// kinds of the package belongs to the other names: it moves only if no other name stays.
 func (s *source) usesOf(of string, moves map[string]bool) (moving, staying []*ast.Ident) {
 	var registering []*ast.Ident
 	ast.Inspect(s.tree, func(node ast.Node) bool {
@@ -133,8 +133,7 @@ func (s *source) usesOf(of string, moves map[string]bool) (moving, staying []*as
 	return append(moving, registering...), nil
 }
 
-// importHub imports the new hub, instead of the old one if that is not needed any more, and returns its
-// name.
+// importHub imports the new hub, in place of the old one if that is no longer needed, and returns its name.
 func (s *source) importHub(t *tree, n *versions, old string, instead bool) string {
 	label, _, _ := strings.Cut(n.hub.Group, ".")
 	at := slices.IndexFunc(s.tree.Imports, func(spec *ast.ImportSpec) bool { return importPath(spec) == n.SpokePackage })
@@ -159,7 +158,7 @@ func (s *source) importHub(t *tree, n *versions, old string, instead bool) strin
 	return name
 }
 
-// converts tells the files that are about the conversion of another version.
+// converts reports whether a file is about the conversion of another version.
 func (n *versions) converts(file string) bool {
 	lower := strings.ToLower(n.Kind)
 	return slices.ContainsFunc(n.others, func(other project.Kind) bool {
@@ -167,7 +166,7 @@ func (n *versions) converts(file string) bool {
 	})
 }
 
-// renameInComments names a version where comments name another one.
+// renameInComments replaces the name of a version in comments.
 func (s *source) renameInComments(from, to string) {
 	old := regexp.MustCompile(`\b` + from + `\b`)
 	for _, group := range s.tree.Comments {

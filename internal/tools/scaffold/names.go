@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// reservedKinds are those that Kubernetes itself adds to each version of an API, and names that
-// each of these packages declares.
+// reservedKinds lists kinds that Kubernetes itself adds to each version of an API, and names that each of these packages
+// declares.
 var reservedKinds = []string{
 	"WatchEvent", "ListOptions", "GetOptions", "DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions",
 	"GroupVersion", "AddToScheme",
@@ -25,10 +25,10 @@ var (
 	apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 )
 
-// longestKind leaves room for "List" and a plural in what Kubernetes takes as a name.
+// longestKind leaves room for "List" and a plural in names of Kubernetes.
 const longestKind = 55
 
-// CheckKind tells what is wrong with the name of a kind.
+// CheckKind returns an error if the name of a kind is invalid.
 func CheckKind(kind string) error {
 	switch {
 	case kind == "":
@@ -45,7 +45,7 @@ func CheckKind(kind string) error {
 	return nil
 }
 
-// suggestKind turns what was typed into CamelCase, if anything comes of it.
+// suggestKind converts a name to CamelCase, if possible.
 func suggestKind(typed string) string {
 	words := strings.FieldsFunc(typed, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i, word := range words {
@@ -57,7 +57,7 @@ func suggestKind(typed string) string {
 	return ""
 }
 
-// CheckVersion tells what is wrong with the version of an API.
+// CheckVersion returns an error if the version of an API is invalid.
 func CheckVersion(version string) error {
 	if version == "" {
 		return errors.New("the version is missing: give one with --version, such as v1alpha1")
@@ -68,7 +68,7 @@ func CheckVersion(version string) error {
 	return nil
 }
 
-// CheckGroup tells what is wrong with an API group.
+// CheckGroup returns an error if an API group is invalid.
 func CheckGroup(group string) error {
 	switch {
 	case group == "":
@@ -85,7 +85,7 @@ func CheckGroup(group string) error {
 	return nil
 }
 
-// CheckDomain tells what is wrong with the domain of a project's groups.
+// CheckDomain returns an error if the domain of a project's groups is invalid.
 func CheckDomain(domain string) error {
 	if err := CheckGroup("x." + domain); err != nil {
 		return errors.New(strings.NewReplacer(`group "x.`, `domain "`, "group x.", "domain ", "write x.", "write ", "cache.example.com", "example.com").Replace(err.Error()))
@@ -93,7 +93,7 @@ func CheckDomain(domain string) error {
 	return nil
 }
 
-// checkPlural tells what is wrong with a plural.
+// checkPlural returns an error if a plural is invalid.
 func checkPlural(plural string) error {
 	if len(validation.IsDNS1035Label(plural)) > 0 {
 		return fmt.Errorf("plural %q is not a valid name of a resource: want lowercase letters, digits and -, such as memcacheds", plural)
@@ -101,7 +101,7 @@ func checkPlural(plural string) error {
 	return nil
 }
 
-// checkShortName tells what is wrong with a short name, which may be empty.
+// checkShortName returns an error if a short name is invalid. It may be empty.
 func checkShortName(short string) error {
 	if short != "" && len(validation.IsDNS1035Label(short)) > 0 {
 		return fmt.Errorf("short name %q is not a valid name of a resource: want lowercase letters, digits and -, such as mc", short)
@@ -109,10 +109,10 @@ func checkShortName(short string) error {
 	return nil
 }
 
-// pluralOf is the plural of a kind as generators of definitions guess it.
+// pluralOf returns the default plural of a kind, as generators of definitions derive it.
 func pluralOf(kind string) string { return strings.ToLower(flect.Pluralize(kind)) }
 
-// CheckModule tells what is wrong with the path of a Go module.
+// CheckModule returns an error if the path of a Go module is invalid.
 func CheckModule(path string) error {
 	if err := module.CheckImportPath(path); err != nil {
 		var why *module.InvalidPathError
@@ -127,12 +127,12 @@ func CheckModule(path string) error {
 	return nil
 }
 
-// standard are the first elements of the packages of Go's library.
+// standard lists the first path elements of the packages in Go's standard library.
 var standard = strings.Fields(`archive arena bufio builtin bytes cmd cmp compress container context crypto database debug
 	embed encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
 	reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak std main`)
 
-// lowerCamel is a kind as the beginning of a Go name that is not exported: VMGroup is vmGroup.
+// lowerCamel returns a kind as the prefix of an unexported Go name: VMGroup becomes vmGroup.
 func lowerCamel(kind string) string {
 	upper := 0
 	for upper < len(kind) && unicode.IsUpper(rune(kind[upper])) {

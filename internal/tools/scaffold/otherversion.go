@@ -19,8 +19,8 @@ const (
 	conversionMarker = `+kubebuilder:metadata:annotations="operon.dev/conversion=operator"`
 )
 
-// copyTypes plans the types of the new version, which are those that it starts from, with all that these need
-// of their package, and marks what is stored.
+// copyTypes plans the types of the new version: the types of the version to start from, with everything that they need from
+// their package. It also marks the stored version.
 func (p *Plan) copyTypes(t *tree, n *versions) error {
 	d, err := p.declarationsIn(n.from.Folder, n.from.File)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Plan) copyTypes(t *tree, n *versions) error {
 		p.mark(file, n.Kind, conversionMarker, true), p.mark(n.hub.File, n.Kind, conversionMarker, true))
 }
 
-// copying makes one source of what a kind needs of a package.
+// copying builds one source from everything that a kind needs from a package.
 type copying struct {
 	*versions
 	all    *declarations
@@ -55,7 +55,7 @@ type copying struct {
 	chosen []*declaration
 }
 
-// choose finds what is to be copied.
+// choose finds the declarations to copy.
 func (c *copying) choose(t *tree) error {
 	there, err := t.declared(c.folder)
 	if err != nil {
@@ -91,7 +91,8 @@ func registersKinds(node ast.Node) bool {
 	return syntax.Any(node, func(call *ast.CallExpr) bool { return isName(call.Fun, "scheme", "AddKnownTypes") })
 }
 
-// content is the source: the kind's own file without what is not needed, and what others have of it.
+// content returns the source: the kind's own file without declarations that are not needed, and needed declarations from
+// other files.
 func (c *copying) content() ([]byte, error) {
 	s := c.all.sources[0]
 	s.replace(s.tree.Name, c.Version.Version)
@@ -117,7 +118,7 @@ func (c *copying) content() ([]byte, error) {
 	return c.withImports(whole)
 }
 
-// packageComment keeps that of the package where the new one has none yet. It may stand in another source.
+// packageComment keeps the package comment if the new package does not have one yet. The comment may be in another source.
 func (c *copying) packageComment(s *source) {
 	old := regexp.MustCompile(`\b` + c.from.Version + `\b`)
 	if own := s.tree.Doc; own != nil {
@@ -138,7 +139,7 @@ func (c *copying) packageComment(s *source) {
 	}
 }
 
-// adapt puts the new version's name, and none but the kind, where the old one has its own.
+// adapt replaces the name of the old version by the new one, and makes the declaration register only this kind.
 func (c *copying) adapt(one *declaration) {
 	ast.Inspect(one.node, func(node ast.Node) bool {
 		switch n := node.(type) {
@@ -156,7 +157,7 @@ func (c *copying) adapt(one *declaration) {
 	})
 }
 
-// alone is the text of a declaration, with its edits, as it stands outside of brackets.
+// alone returns the edited text of a declaration for use outside its group.
 func (d *declaration) alone() string {
 	text, last := "", d.begin
 	for _, e := range d.in.edits {
@@ -172,8 +173,8 @@ func (d *declaration) alone() string {
 	return text
 }
 
-// withImports is the source of a copy with what it uses of the imports of others, and without what it does
-// not use any more of its own.
+// withImports returns the source of a copy with the imports that it needs from other sources, and without its own imports
+// that it no longer uses.
 func (c *copying) withImports(content []byte) ([]byte, error) {
 	s, err := parseSource(c.file, content)
 	if err != nil {
@@ -181,7 +182,7 @@ func (c *copying) withImports(content []byte) ([]byte, error) {
 	}
 	before, now := c.all.sources[0].selected(), s.selected()
 	for _, spec := range s.tree.Imports {
-		// A name that was not used before either is another one than the path tells.
+		// If the name was not used before either, the package has a name other than the last element of its path.
 		if name := importName(spec); before[name] && !now[name] {
 			s.removeImport(spec)
 		}
@@ -196,7 +197,7 @@ func (c *copying) withImports(content []byte) ([]byte, error) {
 	return s.done()
 }
 
-// use imports what another source does by this spec, if that is used.
+// use adds an import of another source if it is used.
 func (s *source) use(spec *ast.ImportSpec, used map[string]bool) error {
 	name, written := importName(spec), importPath(spec)
 	switch known := s.importOf(written); {
@@ -214,7 +215,7 @@ func (s *source) use(spec *ast.ImportSpec, used map[string]bool) error {
 	return nil
 }
 
-// selected are the names before a point: packages, among others.
+// selected returns the names before a dot: packages, among others.
 func (s *source) selected() map[string]bool {
 	found := map[string]bool{}
 	ast.Inspect(s.tree, func(node ast.Node) bool {
@@ -228,7 +229,7 @@ func (s *source) selected() map[string]bool {
 	return found
 }
 
-// mark sees to it that a marker stands above a kind, or does not.
+// mark adds a marker above a kind, or removes it.
 func (p *Plan) mark(file, kind, marker string, wanted bool) error {
 	content, err := p.read(file)
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"github.com/operon-framework/operon/internal/tools/changes"
 )
 
-// Plan is what a command is about to write.
+// Plan holds the files that a command is about to write.
 type Plan struct {
-	// Next are commands that an author would continue with.
+	// Next lists commands with which an author may continue.
 	Next []string
 
 	dir   string
 	files map[string]file
 }
 
-// file is what one file is to hold.
+// file is the planned content of one file.
 type file struct {
 	content []byte
 	fresh   bool
@@ -31,25 +31,25 @@ type file struct {
 
 func newPlan(dir string) *Plan { return &Plan{dir: dir, files: map[string]file{}} }
 
-// Dir is the project's directory, absolute.
+// Dir returns the absolute path of the project's directory.
 func (p *Plan) Dir() string { return p.dir }
 
-// Paths are the files that are written, relative to the directory, in order.
+// Paths returns the files that are written, relative to the directory, in order.
 func (p *Plan) Paths() []string { return slices.Sorted(maps.Keys(p.files)) }
 
-// Creates reports whether path is a new file, and not a changed one.
+// Creates reports whether path is a new file rather than a changed one.
 func (p *Plan) Creates(path string) bool {
 	_, err := os.Lstat(p.place(path))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// create plans a file that must not be there yet.
+// create plans a file that must not exist yet.
 func (p *Plan) create(path string, content []byte) { p.files[path] = file{content, true} }
 
-// write plans a file whatever it holds now.
+// write plans a file, whatever its current content is.
 func (p *Plan) write(path string, content []byte) { p.files[path] = file{content, false} }
 
-// read is what path will hold.
+// read returns the content that path will have.
 func (p *Plan) read(path string) ([]byte, error) {
 	if planned, ok := p.files[path]; ok {
 		return planned.content, nil
@@ -59,7 +59,7 @@ func (p *Plan) read(path string) ([]byte, error) {
 
 func (p *Plan) place(path string) string { return filepath.Join(p.dir, filepath.FromSlash(path)) }
 
-// check reports whether files that are to be created are there.
+// check returns an error if a file that is to be created exists.
 func (p *Plan) check() error {
 	info, err := os.Stat(p.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +74,7 @@ func (p *Plan) check() error {
 	return err
 }
 
-// set is the plan as changes of a directory that is there.
+// set returns the plan as changes of an existing directory.
 func (p *Plan) set() (*changes.Set, error) {
 	set, err := changes.In(p.dir)
 	if err != nil {
@@ -91,8 +91,8 @@ func (p *Plan) set() (*changes.Set, error) {
 	return set, err
 }
 
-// Apply writes all files and returns those that changed. On an error, or when ctx ends first,
-// everything is as it was, also the directory, if it was not there.
+// Apply writes all files and returns those that changed. On an error, or if ctx is canceled first, it restores everything,
+// and removes the directory if it did not exist before.
 func (p *Plan) Apply(ctx context.Context) ([]string, error) {
 	made, err := makeFolder(p.dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Plan) Apply(ctx context.Context) ([]string, error) {
 	changed, err := p.apply(ctx)
 	if err != nil {
 		for i := len(made) - 1; i >= 0; i-- {
-			_ = os.Remove(made[i]) // what is not empty, another client uses
+			_ = os.Remove(made[i]) // another client uses a directory that is not empty
 		}
 	}
 	return changed, err
@@ -115,7 +115,7 @@ func (p *Plan) apply(ctx context.Context) ([]string, error) {
 	return set.Apply(ctx)
 }
 
-// makeFolder makes dir and returns the directories that were missing, the outermost first.
+// makeFolder creates dir and returns the directories that were missing, the outermost first.
 func makeFolder(dir string) ([]string, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
@@ -134,10 +134,10 @@ func makeFolder(dir string) ([]string, error) {
 	return append(above, dir), nil
 }
 
-// longest is how many lines of a new file are shown, so that go.sum does not hide the rest.
+// longest is the maximum number of lines shown of a new file, so that go.sum does not hide the rest.
 const longest = 250
 
-// Preview shows all files: new ones as they will be, changed ones as a diff.
+// Preview shows all files: the content of new ones, and a diff of changed ones.
 func (p *Plan) Preview() (string, error) {
 	var all strings.Builder
 	changed := newPlan(p.dir)

@@ -15,25 +15,25 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Framework is the module that projects are written with.
+// Framework is the module that projects use.
 const Framework = "github.com/operon-framework/operon"
 
-// origin is where a project gets Operon from: a checkout, or a released version.
+// origin describes where a project gets Operon from: a checkout, or a released version.
 type origin struct {
 	dir     string
 	version string
 }
 
-// released finds the version in the path of a source that was compiled from a module's cache.
+// released matches the version in the path of a source that was compiled from a module cache.
 var released = regexp.MustCompile(regexp.QuoteMeta(Framework) + `@(v[^/]+)/`)
 
-// findOrigin is where this command itself came from, or what was asked for instead: the directory of a
-// checkout, or a version. A command that was built as a release refers to that release, also in a checkout, so that
-// projects build on every machine. Any other build can refer to its checkout only.
+// findOrigin returns the origin of this command, or the wanted one: the directory of a checkout, or a version. A command that
+// was built as a release refers to that release, even in a checkout, so that projects build on every machine. Any other build
+// can refer only to its checkout.
 //
-// A compiled source knows its path: a directory, or with -trimpath the module's path, which has a
-// version when the module was not the main one. Without a directory, the checkout is looked for
-// around the executable and around the current directory.
+// A compiled source knows its path: a directory, or with -trimpath the module's path, which has a version if the module was
+// not the main module. Without a directory, the checkout is searched in the directories above the executable and above the
+// current directory.
 func findOrigin(wanted string) (origin, error) {
 	if wanted != "" {
 		return originOf(wanted)
@@ -42,8 +42,8 @@ func findOrigin(wanted string) (origin, error) {
 	return builtFrom(filepath.ToSlash(source), checkoutAround(), builtVersion())
 }
 
-// builtFrom is where a command came from whose source was compiled as that path, in which around is a checkout that
-// holds it and version is its release, "" for none.
+// builtFrom returns the origin of a command whose source was compiled with that path. The argument around is a checkout that
+// contains the command, and version is its release, "" for none.
 func builtFrom(source, around, version string) (origin, error) {
 	if found := released.FindStringSubmatch(source); found != nil {
 		return origin{version: found[1]}, nil
@@ -61,7 +61,7 @@ func builtFrom(source, around, version string) (origin, error) {
 		"build operon again where they are now, or name the directory or a released version with --operon", dir)
 }
 
-// originOf is the checkout or the version that a user names.
+// originOf returns the checkout or the version that a user names.
 func originOf(wanted string) (origin, error) {
 	if semver.IsValid(wanted) {
 		if err := module.CheckPathMajor(wanted, ""); err != nil {
@@ -79,7 +79,7 @@ func originOf(wanted string) (origin, error) {
 	return origin{dir: dir}, nil
 }
 
-// checkoutAround finds a checkout that holds the executable or the current directory, "" for none.
+// checkoutAround finds a checkout that contains the executable or the current directory. It returns "" if there is none.
 func checkoutAround() string {
 	executable, _ := os.Executable()
 	current, _ := os.Getwd()
@@ -93,14 +93,13 @@ func checkoutAround() string {
 	return ""
 }
 
-// isCheckout reports whether dir holds the module's sources.
+// isCheckout reports whether dir contains the module's sources.
 func isCheckout(dir string) bool {
 	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	return err == nil && modfile.ModulePath(content) == Framework
 }
 
-// builtVersion is the release that this executable was built as, "" for none: a pseudo-version
-// is nothing that was published.
+// builtVersion returns the release of this executable, or "" if it is not a release: a pseudo-version was never published.
 func builtVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Path != Framework {
@@ -113,5 +112,5 @@ func builtVersion() string {
 	return version
 }
 
-// errNoGo is what to do about a machine without Go.
+// errNoGo describes what to do on a machine without Go.
 var errNoGo = errors.New("there is no go command on the PATH: install Go from your system's packages")

@@ -8,8 +8,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/scaffold"
 )
 
-// A project refers to the checkout that the command was built from, and with a released command to its release, however
-// it was built and wherever it lies.
+// A project refers to the checkout from which the command was built, or, for a released command, to its release, however it
+// was built and wherever it is located.
 func TestWhereOperonComesFrom(t *testing.T) {
 	t.Parallel()
 	checkout, err := filepath.Abs("../../..")
@@ -36,7 +36,7 @@ func TestWhereOperonComesFrom(t *testing.T) {
 	}
 }
 
-// A folder is referred to by a replace, and a release by its version alone.
+// A project refers to a directory with a replace directive, and to a release only with its version.
 func TestOperonInGoMod(t *testing.T) {
 	t.Parallel()
 	checkout, err := filepath.Abs("../../..")

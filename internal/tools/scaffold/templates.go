@@ -12,7 +12,7 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// templates are the files of a project before names are put in.
+// templates holds the templates of a project's files.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"lower": strings.ToLower, "article": article}).ParseFS(templateFiles, "templates/*.tmpl"))
 
 // fill plans a new file from a template.
@@ -34,7 +34,7 @@ func filled(name string, about any) ([]byte, error) {
 	return all.Bytes(), err
 }
 
-// article is the name of a kind with the article that it is spoken with.
+// article returns the name of a kind with its indefinite article.
 func article(name string) string {
 	if strings.ContainsAny(name[:1], "AEIOaeio") {
 		return "an " + name

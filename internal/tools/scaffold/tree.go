@@ -22,19 +22,19 @@ import (
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// tree is an Operon project as it lies in its directory.
+// tree is an Operon project in a directory.
 type tree struct {
 	dir    string
 	module string
-	// name is the operator's, as operon.Main is called with.
+	// name is the name of the operator that is passed to operon.Main.
 	name string
-	// domain completes groups, "" when the project does not tell.
+	// domain completes groups. It is "" if the project does not determine it.
 	domain string
 	main   *source
 	kinds  []project.Kind
 }
 
-// readTree reads the project in dir. What a run that was killed left there is undone first.
+// readTree reads the project in dir. Changes of a killed run are undone first.
 func readTree(dir string) (*tree, error) {
 	t := &tree{}
 	var err error
@@ -75,7 +75,7 @@ func (t *tree) readModule() error {
 	return nil
 }
 
-// isFolder tells what is wrong with the name of a project's directory.
+// isFolder returns an error if a path is not a directory.
 func isFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -89,7 +89,7 @@ func isFolder(dir string) error {
 
 var domainLine = regexp.MustCompile(`(?m)^//operon:domain[ \t]+(\S+)[ \t]*$`)
 
-// readMain finds the call of operon.Main, which lists what the operator consists of.
+// readMain finds the call of operon.Main, which lists the parts of the operator.
 func (t *tree) readMain() error {
 	files, err := glob.In(t.dir, "*.go")
 	if err != nil {
@@ -136,8 +136,8 @@ func (t *tree) readKinds() error {
 	return err
 }
 
-// folderFor is where the package of a group and version is, or belongs: api/VERSION for the first
-// group of a project, api/GROUP/VERSION for others.
+// folderFor returns the directory for the package of a group and version: the existing one, or api/VERSION for the first
+// group of a project and api/GROUP/VERSION for others.
 func (t *tree) folderFor(group, version string) (folder string, exists bool) {
 	first := "api"
 	for _, kind := range t.kinds {
@@ -156,13 +156,13 @@ func (t *tree) folderFor(group, version string) (folder string, exists bool) {
 	}
 	folder = path.Join(first, version)
 	if sources, _ := glob.In(t.dir, folder+"/*.go"); len(sources) > 0 {
-		label, _, _ := strings.Cut(group, ".") // the kinds there have no definitions, and are of another group
+		label, _, _ := strings.Cut(group, ".") // the kinds there have no definitions, and are in another group
 		folder = path.Join("api", label, version)
 	}
 	return folder, false
 }
 
-// complete adds the project's domain to a group that has none.
+// complete adds the project's domain to a group without one.
 func (t *tree) complete(group string) string {
 	if group == "" || strings.Contains(group, ".") || t.domain == "" {
 		return group
@@ -170,7 +170,7 @@ func (t *tree) complete(group string) string {
 	return group + "." + t.domain
 }
 
-// declared are the names that the package in a directory declares, and the files that do so.
+// declared returns the names that the package in a directory declares, and the files that declare them.
 func (t *tree) declared(folder string) (map[string]string, error) {
 	names := map[string]string{}
 	files, err := glob.In(t.dir, folder+"/*.go")

@@ -12,45 +12,44 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Version is a further version of the API of a kind. Objects are converted by the operator itself.
+// Version adds a version to the API of a kind. The operator itself converts objects.
 //
-// One version is the hub: it is stored, it is what the composer works by, and all others are converted to
-// and from it. The new one becomes that if Storage is set, and the stored objects are migrated then.
+// One version is the hub: it is stored, the composer uses it, and all others are converted to and from it. The new version
+// becomes the hub if Storage is set, and then the stored objects are migrated.
 type Version struct {
 	// Dir is the project's directory.
 	Dir string
-	// Group and Kind name one of the project's kinds. Group may be left out where the kind alone tells.
+	// Group and Kind name one of the project's kinds. Group may be empty if Kind is unambiguous.
 	Group, Kind string
-	// From is the version to start from: the hub unless it is given. Version is the new one.
+	// From is the version to start from. The default is the hub. Version is the new version.
 	From, Version string
 	// Storage makes the new version the hub.
 	Storage bool
 }
 
-// versions are what the templates and edits of a new version know.
+// versions is the data for the templates and edits of a new version.
 type versions struct {
 	Version
-	// Hub and Spoke are the versions that are converted: the new one and the one that was the hub
-	// before, whichever is which.
+	// Hub and Spoke are the versions that are converted: the new one and the previous hub, in either role.
 	Hub, Spoke string
 	// HubPackage and SpokePackage are their import paths.
 	HubPackage, SpokePackage string
 	Letter, Var, CRDs        string
 	Conversion               string
 
-	// hub is what was the hub before, from what is copied, and others are versions that were
-	// converted to the hub before.
+	// hub is the previous hub, from is the version that is copied, and others are versions that were converted to the previous
+	// hub.
 	hub, from project.Kind
 	others    []project.Kind
-	// folder is that of the new version. It joins other kinds there.
+	// folder is the directory of the new version. If joins is set, it contains other kinds already.
 	folder string
 	joins  bool
 
-	types  map[string]ast.Expr // of the package that it starts from
-	copied map[string]bool     // names that the new version has of it
+	types  map[string]ast.Expr // of the package to start from
+	copied map[string]bool     // names from that package that the new version has
 }
 
-// Plan works out what is created and changed for the version.
+// Plan plans the files to create and change for the version.
 func (v Version) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	t, err := readTree(v.Dir)
 	if err != nil {
@@ -77,7 +76,7 @@ func (v Version) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	return p, p.generated(ctx, tell)
 }
 
-// about checks what is wanted against the project.
+// about checks the wanted version against the project.
 func (v Version) about(t *tree) (*versions, error) {
 	if err := CheckVersion(v.Version); err != nil {
 		return nil, err
@@ -115,15 +114,15 @@ func (v Version) about(t *tree) (*versions, error) {
 	return n, n.noCycle(t, hubFolder)
 }
 
-// noCycle tells where a conversion would let two packages import each other: kinds of a package are converted
-// in one direction.
+// noCycle returns an error if a conversion would make two packages import each other: all kinds of a package must be
+// converted in the same direction.
 func (n *versions) noCycle(t *tree, hubFolder string) error {
 	advice := "give --storage, so that " + n.Version.Version + " is the hub of " + n.Kind + ", too"
 	if n.Storage {
 		advice = "leave out --storage, so that " + n.hub.Version + " stays the hub of " + n.Kind
 	}
 	if hubFolder == n.folder && !n.joins {
-		return nil // it does not exist yet
+		return nil // the package does not exist yet
 	}
 	var cycle error
 	return errors.Join(eachSource(t.place(hubFolder), func(name string, content []byte) error {
@@ -138,7 +137,7 @@ func (n *versions) noCycle(t *tree, hubFolder string) error {
 	}), cycle)
 }
 
-// directories are those of the hub and of the spoke.
+// folders returns the directories of the hub and of the spoke.
 func (n *versions) folders() (hub, spoke string) {
 	if n.Storage {
 		return n.folder, n.hub.Folder
@@ -154,8 +153,7 @@ func names(kinds []project.Kind) []string {
 	return all
 }
 
-// versionsOf are all versions of a kind, and the one that is the hub: that which has the method Hub, which
-// is stored, or which is the only one.
+// versionsOf returns all versions of a kind, and the hub: the version that is marked as stored, or the only one.
 func (t *tree) versionsOf(group, kind string) (all []project.Kind, hub project.Kind, err error) {
 	group = t.complete(group)
 	for _, k := range t.kinds {
@@ -197,13 +195,13 @@ func (p *Plan) convert(t *tree, n *versions) error {
 		err = errors.Join(err, p.copyConversion(n, n.from.Folder+"/"+file, spoke+"/"+file))
 	}
 	err = errors.Join(err, p.fill(strings.ToLower(n.Kind)+"_"+n.Spoke+"_test.go", "conversion_test.go", n))
-	if n.Storage && old != "" { // in its place stands how the version is converted now
+	if n.Storage && old != "" { // the conversion of the version replaces it
 		p.write(old, p.files[old].content)
 	}
 	return err
 }
 
-// hubMethod is the file that has the method Hub of what is the hub now, "" for none.
+// hubMethod returns the file with the method Hub of the current hub, or "" if there is none.
 func (p *Plan) hubMethod(n *versions) (string, error) {
 	d, err := p.declarationsIn(n.hub.Folder, n.hub.File)
 	if err != nil {
@@ -222,7 +220,7 @@ func (p *Plan) hubMethod(n *versions) (string, error) {
 	return "", nil
 }
 
-// copyConversion plans the conversion of a version whose types are those of another one that is converted.
+// copyConversion plans the conversion of a version whose types are copied from another spoke.
 func (p *Plan) copyConversion(n *versions, from, to string) error {
 	content, err := p.read(from)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,8 +8,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/scaffold"
 )
 
-// shared is an API package of two kinds, as people write one: both in one file, what they share in another, and how
-// they are registered in a third.
+// shared is a typical manually written API package with two kinds: both in one file, their shared types in another, and their
+// registration in a third.
 var shared = map[string]string{
 	"api/v1alpha1/register.go": `// Package v1alpha1 holds version v1alpha1.
 //
@@ -130,8 +130,8 @@ func home(t *testing.T) string {
 	return dir
 }
 
-// A version is made of a kind alone, with all that it needs of its package, and of nothing that it does not. A second
-// kind joins it there, and takes what they share.
+// A new version of one kind contains everything that the kind needs from its package, and nothing else. A second kind is
+// added to the same package, and uses the shared types.
 func TestVersionsOfKindsThatShareAPackage(t *testing.T) {
 	t.Parallel()
 	dir := home(t)
@@ -176,7 +176,7 @@ func TestVersionsOfKindsThatShareAPackage(t *testing.T) {
 	goes(t, dir, "vet", "./api/...")
 }
 
-// What would be lost, or would not compile, is refused, and the tree stays as it is.
+// A version is rejected if something would be lost or would not compile, and the tree is not changed.
 func TestVersionsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[string]struct {
@@ -217,8 +217,8 @@ func TestVersionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// What works by the version that was the hub is found wherever it is, and works by the new one. What names other kinds
-// of that version continues to do so. Code that would not compile is not written.
+// All code that uses the previous hub is found and changed to the new one. Code that uses other kinds of the previous version
+// is not changed. Code that would not compile is not written.
 func TestCodeThatWorksByAHub(t *testing.T) {
 	t.Parallel()
 	dir := home(t)
@@ -240,7 +240,7 @@ func Of(l *v1alpha1.Lamp, f *v1alpha1.Fan) bool { return l.Bright() && f.Power.Z
 			t.Errorf("%s is\n%s", path, content)
 		}
 	}
-	goes(t, dir, "list", "-export", "./...") // so that compiling is quick, and is asked for
+	goes(t, dir, "list", "-export", "./...") // so that compiling is fast, and therefore done
 
 	put(t, dir, "power/closed.go", "package power\n\nimport . \"example.com/home-operator/api/v1alpha1\"\n\nvar _ = Of(nil, &Fan{})\n")
 	before := look(t, dir)

@@ -12,25 +12,24 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Webhook is what API servers are to ask the operator before they store an object of a kind.
+// Webhook adds methods that API servers call before they store an object of a kind.
 type Webhook struct {
 	// Dir is the project's directory.
 	Dir string
-	// Group, Version and Kind name one of the project's kinds. Group and Version may be left out where
-	// the kind alone tells.
+	// Group, Version and Kind name one of the project's kinds. Group and Version may be empty if Kind is unambiguous.
 	Group, Version, Kind string
-	// Default fills in fields, Validate refuses objects, ValidateDeletion keeps them. None of them is
-	// Default and Validate.
+	// Default sets fields, Validate rejects objects, and ValidateDeletion prevents deletions. If none is set, Default and
+	// Validate are added.
 	Default, Validate, ValidateDeletion bool
 }
 
-// aboutWebhook is what the templates of a webhook know.
+// aboutWebhook is the data for the templates of a webhook.
 type aboutWebhook struct {
 	Webhook
 	Operator, Package, Alias, Plural, Letter string
 }
 
-// Plan works out what is created for the roles.
+// Plan plans the files to create for the methods.
 func (w Webhook) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	t, err := readTree(w.Dir)
 	if err != nil {
@@ -56,7 +55,7 @@ func (w Webhook) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	return p, p.generated(ctx, tell)
 }
 
-// free reports whether the composer of the kind is there and has none of the roles yet.
+// free returns an error unless the composer of the kind exists and has none of the methods yet.
 func (w Webhook) free(t *tree, kind project.Kind) error {
 	methods, err := t.methods(kind.Name)
 	if err != nil {
@@ -73,7 +72,7 @@ func (w Webhook) free(t *tree, kind project.Kind) error {
 	return t.declaresNone(".", "Test"+kind.Name+"Default", "Test"+kind.Name+"Validate", "Test"+kind.Name+"ValidateDeletion")
 }
 
-// letterOf is a variable for objects of a kind. t is a test's.
+// letterOf returns the name of a variable for objects of a kind. The name t is reserved for tests.
 func letterOf(kind string) string {
 	if letter := strings.ToLower(kind[:1]); letter != "t" {
 		return letter
@@ -81,7 +80,7 @@ func letterOf(kind string) string {
 	return "o"
 }
 
-// find finds a kind of the project: in the version that is named, or the only one.
+// find finds a kind of the project: in the given version, or the only one.
 func (t *tree) find(group, version, kind string) (project.Kind, error) {
 	if err := CheckKind(kind); err != nil {
 		return project.Kind{}, err
@@ -106,7 +105,7 @@ func (t *tree) find(group, version, kind string) (project.Kind, error) {
 	return project.Kind{}, fmt.Errorf("there is no kind %s in the project, which has %s", strings.TrimSpace(kind+" "+version), strings.Join(have, ", "))
 }
 
-// methods are those of a type in the project's main package, and the files that they are in.
+// methods returns the methods of a type in the project's main package, and their files.
 func (t *tree) methods(of string) (map[string]string, error) {
 	found := map[string]string{}
 	return found, t.eachMain(func(s *source) {
@@ -126,7 +125,7 @@ func (t *tree) methods(of string) (map[string]string, error) {
 	})
 }
 
-// eachMain visits the sources of the project's main package, tests too.
+// eachMain visits the sources of the project's main package, including tests.
 func (t *tree) eachMain(visit func(*source)) error {
 	return eachSource(t.dir, func(name string, content []byte) error {
 		if filepath.Dir(name) != t.dir {

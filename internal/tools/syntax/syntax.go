@@ -1,10 +1,11 @@
-// Package syntax has what the tools that read Go source share beyond package go/ast: a search of the syntax tree by the
-// type of a node, and the names that a declaration introduces. It needs no types, so it works on code that does not compile.
+// Package syntax contains the code that the tools for Go sources share beyond package go/ast: a search of the syntax tree by
+// the type of a node, and the names that a declaration introduces. It needs no types, so that it works on code that does not
+// compile.
 package syntax
 
 import "go/ast"
 
-// Any reports whether a node of type N in the tree below root, root included, matches.
+// Any reports whether the tree with the given root, including the root, has a matching node of type N.
 func Any[N ast.Node](root ast.Node, matches func(N) bool) bool {
 	for node := range ast.Preorder(root) {
 		if n, ok := node.(N); ok && matches(n) {

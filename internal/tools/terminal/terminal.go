@@ -11,7 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Escape sequences that Look.Paint takes.
+// Escape sequences for Look.Paint.
 const (
 	Bold   = "\x1b[1m"
 	Dim    = "\x1b[2m"
@@ -22,15 +22,15 @@ const (
 )
 
 const (
-	// DefaultWidth is for files and logs.
+	// DefaultWidth is the width for files and logs.
 	DefaultWidth = 100
-	// MaxWidth is the limit above which lines are hard to read.
+	// MaxWidth is the width above which lines are hard to read.
 	MaxWidth = 120
-	// minWidth is the limit below which lines wrap.
+	// minWidth is the width below which lines wrap.
 	minWidth = 40
 )
 
-// Look is how text is written for a terminal, a file or a log.
+// Look describes how text is written for a terminal, a file or a log.
 type Look struct {
 	// Width is the number of columns, by default [DefaultWidth].
 	Width int
@@ -54,7 +54,7 @@ func (l Look) Paint(colour, text string) string {
 	return colour + text + reset
 }
 
-// Clean replaces control characters, escape sequences and characters that turn the direction of reading. It keeps new lines and
+// Clean replaces control characters, escape sequences and characters that change the reading direction. It keeps newlines and
 // tabs.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -68,13 +68,13 @@ func Clean(text string) string {
 	}, text)
 }
 
-// Line returns a text in one line, clean.
+// Line returns a clean text in one line.
 func Line(text string) string { return strings.Join(strings.Fields(Clean(text)), " ") }
 
-// Unstyled returns a text of a program, such as a line of its log, clean and without the colors that the program uses.
+// Unstyled returns the output of a program, such as a log line, clean and without the program's colors.
 func Unstyled(text string) string { return Clean(ansi.Strip(text)) }
 
-// Width returns how many columns a text takes. Escape sequences take none, wide characters two.
+// Width returns the number of columns of a text. Escape sequences have no width, and wide characters have two columns.
 func Width(text string) int { return ansi.StringWidth(text) }
 
 // Pad adds spaces up to a width.
@@ -82,7 +82,7 @@ func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-Width(text)))
 }
 
-// Cut cuts the end of a text that is wider than width. Escape sequences stay, so that what follows has its colors.
+// Cut cuts the end of a text that is wider than width. Escape sequences are kept, so that the following text has its colors.
 func Cut(text string, width int) string { return ansi.Truncate(text, max(0, width), "…") }
 
 // CutMiddle cuts the middle of a text without escape sequences that is wider than width, because names differ at their ends.
@@ -102,7 +102,7 @@ func CutMiddle(text string, width int) string {
 
 // Wrap breaks a text into clean lines at spaces. It also breaks a word that is wider than a line.
 func Wrap(text string, width int) []string {
-	width = max(width, 2) // or a wide character would fit nowhere
+	width = max(width, 2) // otherwise a wide character would never fit
 	var lines []string
 	now := ""
 	for _, word := range strings.Fields(Clean(text)) {
@@ -121,7 +121,7 @@ func Wrap(text string, width int) []string {
 	return lines
 }
 
-// fitting returns the length of the longest beginning of a text that fits, at least that of one character.
+// fitting returns the length of the longest prefix of a text that fits, and at least one character.
 func fitting(text string, width int) int {
 	_, end := utf8.DecodeRuneInString(text)
 	for end < len(text) {

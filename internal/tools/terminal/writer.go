@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// color is a sequence that changes the look of text and nothing else.
+// color matches an escape sequence that changes only the look of text.
 var color = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // Painted is like Clean, but keeps colors.
@@ -22,11 +22,11 @@ func Painted(text string) string {
 	return clean.String() + Clean(text[end:])
 }
 
-// Writer writes to another one what Painted leaves. Several goroutines may use it.
+// Writer writes text to another writer after Painted has cleaned it. It is safe for concurrent use.
 type Writer struct {
 	To io.Writer
 	mu sync.Mutex
-	// begun are the first bytes of a character, whose others come with the next call.
+	// begun holds the first bytes of a character whose other bytes are in the next call.
 	begun []byte
 }
 

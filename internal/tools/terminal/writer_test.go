@@ -31,7 +31,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// A character whose bytes come in two writes is one.
+// A character whose bytes are in two writes is written as one character.
 func TestCharactersInParts(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -15,7 +15,7 @@ import (
 
 const rbacVersion = "rbac.authorization.k8s.io/v1"
 
-// identity is who the operator is in the cluster.
+// identity is the operator's identity in the cluster.
 type identity struct {
 	namespace, name string
 }
@@ -24,14 +24,14 @@ func identityOf(p *project.Project) identity {
 	return identity{namespace: p.Name + "-system", name: p.Name}
 }
 
-// user is the name by which the API server knows the identity.
+// user returns the API server's name of the identity.
 func (i identity) user() string { return "system:serviceaccount:" + i.namespace + ":" + i.name }
 
-// installAccess puts the operator's namespace, its ServiceAccount and what that is granted
-// into the cluster, and takes back what the project does not grant any more.
+// installAccess applies the operator's namespace, its ServiceAccount and the permissions of the ServiceAccount, and removes
+// permissions that the project no longer grants.
 //
-// Local: the API server is on this machine. An operator that is an API server itself gets a Service then that leads
-// there.
+// The argument local reports that the API server runs on this machine. An operator that is itself an API server then gets a
+// Service that leads to this machine.
 func installAccess(ctx context.Context, in *installer, p *project.Project, local bool) error {
 	who := identityOf(p)
 	if _, err := in.apply(ctx, object("v1", "Namespace", "", who.namespace, nil)); err != nil {
@@ -54,11 +54,11 @@ func installAccess(ctx context.Context, in *installer, p *project.Project, local
 			granted[tree.Address(part)] = true
 		}
 	}
-	// With them left, a permission that the project lacks would not be missed.
+	// If they remained, a permission that the project lacks would not be noticed.
 	return in.takeBack(ctx, granted, accessResources...)
 }
 
-// accessResources are those of Roles and their bindings.
+// accessResources lists the resources of Roles and their bindings.
 var accessResources = []schema.GroupVersionResource{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
@@ -66,15 +66,16 @@ var accessResources = []schema.GroupVersionResource{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
 }
 
-// service leads to this machine, whatever the port: API servers of an operator are found by a Service only.
+// service returns a Service that leads to this machine, whatever the port is: an operator's API server is found only through
+// a Service.
 func (i identity) service() *unstructured.Unstructured {
 	return object("v1", "Service", i.namespace, i.name, map[string]any{
 		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
 	})
 }
 
-// parts are what makes up a grant in the cluster: the Role under a name of the project's,
-// unless the project only refers to it, and its binding.
+// parts returns the objects of a grant in the cluster: its binding and, unless the project only refers to the Role, the Role
+// with a name of the project.
 func (i identity) parts(grant project.Grant) []*unstructured.Unstructured {
 	namespace := ""
 	if grant.Scope == project.NamespaceScope {
@@ -99,7 +100,7 @@ func (i identity) orOwn(namespace string) string {
 	return namespace
 }
 
-// prefixed is a Role's name in the cluster, which no other project's has.
+// prefixed returns the name of a Role in the cluster, which differs from the names in all other projects.
 func (i identity) prefixed(role string) string {
 	if role == i.name || strings.HasPrefix(role, i.name+"-") {
 		return role
@@ -118,7 +119,7 @@ func (i identity) binding(grant project.Grant, role, namespace string) *unstruct
 	})
 }
 
-// takeBack removes the project's objects of earlier runs that are not wanted now, in the order of the resources.
+// takeBack deletes the project's objects from earlier runs that are no longer wanted, in the order of the resources.
 func (in *installer) takeBack(ctx context.Context, wanted map[string]bool, resources ...schema.GroupVersionResource) error {
 	for _, resource := range resources {
 		made, err := in.List(ctx, resource, "", Label+"="+in.project)
@@ -129,7 +130,7 @@ func (in *installer) takeBack(ctx context.Context, wanted map[string]bool, resou
 			if wanted[tree.Address(object)] {
 				continue
 			}
-			err := in.Dynamic.Resource(resource).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(), metav1.DeleteOptions{}) // at once: it grants as long as it exists
+			err := in.Dynamic.Resource(resource).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(), metav1.DeleteOptions{}) // deleted immediately: it is effective as long as it exists
 			if err != nil && !kube.IsGone(err) {
 				return err
 			}
@@ -138,7 +139,7 @@ func (in *installer) takeBack(ctx context.Context, wanted map[string]bool, resou
 	return nil
 }
 
-// placedIfWritten is placed for a Role that the project defines.
+// placedIfWritten is like placed, for a Role that the project defines.
 func placedIfWritten(role project.Object, err error) error {
 	if role.Unstructured == nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Down runs the operator once more with the arguments that it had.
+// Down runs the operator again with the same arguments.
 func TestArgumentsAreKept(t *testing.T) {
 	t.Parallel()
 	f := &folder{path: t.TempDir()}

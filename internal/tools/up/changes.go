@@ -12,7 +12,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// change is what part of a project changed.
+// change is the kind of files that changed in a project.
 type change string
 
 // The changes.
@@ -43,7 +43,7 @@ func watchChanges(ctx context.Context, dir string) (*changes, error) {
 	return c, nil
 }
 
-// add watches a directory and those below it.
+// add watches a directory and all directories below it.
 func (c *changes) add(folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -56,7 +56,7 @@ func (c *changes) add(folder string) error {
 	})
 }
 
-// run collects events and sends what changed when it is quiet again.
+// run collects events and sends the changes when no events have arrived for a moment.
 func (c *changes) run(ctx context.Context) {
 	defer c.watcher.Close()
 	var pending []change
@@ -74,7 +74,7 @@ func (c *changes) run(ctx context.Context) {
 				pending = append(pending, what)
 			}
 			quiet.Reset(timing.settle)
-		case <-c.watcher.Errors: // an overflow: whatever it was, look at everything
+		case <-c.watcher.Errors: // an overflow: assume that everything changed
 			pending = []change{sourcesChanged, manifestsChanged}
 			quiet.Reset(timing.settle)
 		case <-quiet.C:
@@ -90,19 +90,19 @@ func (c *changes) run(ctx context.Context) {
 	}
 }
 
-// classify tells what an event means. A new folder is watched from then on, and counts as a
-// change, for it may have come with files in it.
+// classify returns the change that an event means. A new directory is watched from then on, and counts as a change, because
+// it may already contain files.
 func (c *changes) classify(event fsnotify.Event) change {
 	if event.Op == fsnotify.Chmod {
 		return nothingChanged
 	}
 	if event.Has(fsnotify.Create) {
-		_ = c.add(event.Name) // fails for what is gone again
+		_ = c.add(event.Name) // fails if it was deleted already
 	}
 	return classify(c.dir, event.Name)
 }
 
-// classify tells which part of a project a file belongs to.
+// classify returns the part of a project to which a file belongs.
 func classify(dir, file string) change {
 	relative, err := filepath.Rel(dir, file)
 	if err != nil {
@@ -118,11 +118,11 @@ func classify(dir, file string) change {
 	case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, ".md"):
 		return nothingChanged
 	default:
-		return sourcesChanged // whatever else may be embedded
+		return sourcesChanged // any other file may be embedded
 	}
 }
 
-// ignoredFolder tells directories that hold neither sources nor manifests.
+// ignoredFolder reports whether a directory contains neither sources nor manifests.
 func ignoredFolder(name string) bool {
 	return len(name) > 1 && name[0] == '.' || name == "bin" || name == "vendor" || name == "node_modules" || name == "testdata"
 }

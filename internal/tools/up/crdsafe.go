@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// checkCRDs refuses changed definitions that break stored objects. The samples that Run applied are
-// passed over, as they are applied again.
+// checkCRDs rejects changed definitions that break stored objects. It skips the samples that Run applied, because they are
+// applied again.
 func (s *session) checkCRDs(ctx context.Context, p *project.Project) error {
 	if s.options.UnsafeCRDs {
 		return nil

@@ -6,13 +6,13 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
-// display shows one state after the other.
+// display shows states.
 type display interface {
 	show(view.State)
 	close()
 }
 
-// newDisplay is the live picture on a terminal, and plain lines elsewhere.
+// newDisplay returns the live display on a terminal, and plain lines otherwise.
 func newDisplay(s *session) display {
 	if terminal := view.NewTerminal(s.options.Stdout); terminal != nil {
 		return picture{terminal}
@@ -32,7 +32,7 @@ func (l lines) show(state view.State) { l.plain.Update(state) }
 
 func (l lines) close() {}
 
-// farewell says what stays, and how to remove it.
+// farewell describes what remains in the cluster, and how to remove it.
 func (s *session) farewell() {
 	stop := ""
 	if s.options.Where.IsLocal() {

@@ -15,22 +15,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// DownOptions are options of Down.
+// DownOptions are the options of Down.
 type DownOptions struct {
 	// Dir is the project's directory.
 	Dir string
-	// Where to remove it from. The zero value is where Run ran last.
+	// Where is the cluster to remove it from. The zero value is the cluster of the last Run.
 	Where Where
-	// Timeout bounds the whole, by default DefaultTimeout.
+	// Timeout limits the whole operation. The default is DefaultTimeout.
 	Timeout time.Duration
-	// Out gets a line for each object that was removed.
+	// Out receives a line for each object that was removed.
 	Out io.Writer
 }
 
-// Down removes from a cluster all that Run put there for a project, and all objects of the kinds
-// that it defined: admission policies, which might refuse the rest, custom resources and samples first, then the kinds, the operator's access, and
-// its namespace. Where objects wait for finalizers, the operator that was built last is run until
-// they are gone.
+// Down removes from a cluster everything that Run created for a project, and all objects of the kinds that it defined: first
+// admission policies, which might reject the other deletions, custom resources and samples, then the kinds, the operator's
+// access, and its namespace. If objects wait for finalizers, Down runs the operator that was built last until these objects
+// are deleted.
 func Down(ctx context.Context, options DownOptions) (err error) {
 	name, dir, err := project.NameOf(options.Dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func Down(ctx context.Context, options DownOptions) (err error) {
 	return folder.remove()
 }
 
-// remover is one Down.
+// remover is the state of one Down.
 type remover struct {
 	options   DownOptions
 	name, dir string
@@ -79,7 +79,7 @@ func (r *remover) down(ctx context.Context) error {
 	return r.removeAll(bounded)
 }
 
-// where is the cluster that is named, or the one where Run ran last.
+// where returns the given cluster, or the cluster of the last Run.
 func (r *remover) where() (Where, error) {
 	if r.options.Where != (Where{}) {
 		return r.options.Where, nil
@@ -91,8 +91,7 @@ func (r *remover) where() (Where, error) {
 	return where, nil
 }
 
-// findTarget finds the cluster. A local one that nobody named and that is not there has nothing to
-// be removed.
+// findTarget finds the cluster. If the user named no cluster and the local one does not exist, nothing has to be removed.
 func (r *remover) findTarget(ctx context.Context, where Where) (*target, error) {
 	if !where.IsLocal() {
 		return findTarget(ctx, where)
@@ -115,7 +114,8 @@ func (r *remover) findTarget(ctx context.Context, where Where) (*target, error) 
 	return nil, fmt.Errorf("local cluster %q: %w", where.Name, errStopped)
 }
 
-// removeAll removes in order: what the operator must still see to, then what it needs for that.
+// removeAll removes objects in order: first those that the operator has to finalize, then those that the operator needs for
+// that.
 func (r *remover) removeAll(ctx context.Context) error {
 	var err error
 	if r.inventory, err = takeInventory(ctx, r.target.config, r.name); err != nil {
@@ -129,7 +129,7 @@ func (r *remover) removeAll(ctx context.Context) error {
 		Client: r.inventory.client,
 		Gone:   func(object *unstructured.Unstructured) { r.say("removed %s", tree.Address(object)) },
 	}
-	if len(r.inventory.policies) > 0 { // API servers take a moment to notice that one is gone
+	if len(r.inventory.policies) > 0 { // API servers notice the deletion of a policy with a delay
 		r.removal.Retry = refusedByPolicy
 	}
 	if err := r.removal.Remove(ctx, r.inventory.policies); err != nil {

@@ -68,7 +68,7 @@ func TestDownSaysWhichObjectWaitsForWhichFinalizer(t *testing.T) {
 	}
 	f.finalizers(t, `["example.com/forgotten"]`)
 	defer f.finalizers(t, `[]`)
-	for limit := 6 * time.Second; ; limit *= 4 { // the operator is run in the meantime
+	for limit := 6 * time.Second; ; limit *= 4 { // the operator runs in the meantime
 		_, err := f.down(t.Context(), limit)
 		if err == nil {
 			t.Fatal("no error")

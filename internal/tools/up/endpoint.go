@@ -9,12 +9,12 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// endpointFile holds, in the directory of a project, where its operator answers probes while it
-// runs, and what it did where it is one of Operon's.
+// endpointFile is a file in a project's state directory. While the operator runs, it holds the address at which the operator
+// answers probes and, if it is built with Operon, reports what it did.
 const endpointFile = "endpoint"
 
-// Endpoints are the addresses, HOST:PORT, of the operators that Run has running on this
-// machine. One whose Run was killed may be among them.
+// Endpoints returns the addresses, HOST:PORT, of the operators that Run runs on this machine. Addresses of operators whose
+// Run was killed may be included.
 func Endpoints() ([]string, error) {
 	parent, err := local.Folder("up")
 	if err != nil {
@@ -28,7 +28,7 @@ func Endpoints() ([]string, error) {
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it ended just now
+			continue // it ended in the meantime
 		}
 		if err != nil {
 			return nil, err

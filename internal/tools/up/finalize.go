@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// removeResources removes the custom resources, with the help of their operator where they
-// have finalizers that only it can clear.
+// removeResources removes the custom resources. It runs their operator if they have finalizers that only the operator can
+// clear.
 func (r *remover) removeResources(ctx context.Context) error {
 	if err := r.removal.Delete(ctx, r.inventory.resources); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (r *remover) removeResources(ctx context.Context) error {
 	return r.withOperator(ctx, left)
 }
 
-// withOperator runs the operator until objects are gone.
+// withOperator runs the operator until the objects no longer exist.
 func (r *remover) withOperator(ctx context.Context, objects []*unstructured.Unstructured) error {
 	r.say("running the operator for the finalizers of %s", count(len(objects), "object"))
 	o, err := r.startOperator(ctx)
@@ -42,7 +42,7 @@ func (r *remover) withOperator(ctx context.Context, objects []*unstructured.Unst
 	defer o.stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	running := o.process // stop forgets it, while this may still look
+	running := o.process // stop clears it while the goroutine may still use it
 	go func() {
 		select {
 		case <-running.Done():
@@ -54,7 +54,7 @@ func (r *remover) withOperator(ctx context.Context, objects []*unstructured.Unst
 	return r.removal.WaitGone(ctx, objects)
 }
 
-// startOperator starts the operator that was built last, or builds it.
+// startOperator starts the operator that was built last. If there is none, it builds the operator.
 func (r *remover) startOperator(ctx context.Context) (*operator, error) {
 	p, err := project.Read(r.dir, project.Options{})
 	if err != nil {

@@ -22,8 +22,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// fixture is a copy of testdata/gadget with a name and an API group of its own, so that
-// tests share a cluster.
+// fixture is a copy of testdata/gadget with its own name and API group, so that tests can share a cluster.
 type fixture struct {
 	dir, name, group string
 	env              *localtest.Env
@@ -46,13 +45,13 @@ func (f *fixture) edit(t *testing.T, file, old, new string) {
 
 func (f *fixture) where() up.Where { return up.Where{Kubeconfig: f.env.Kubeconfig} }
 
-// result is what one Run left.
+// result is the result of one Run.
 type result struct {
 	stdout, stderr string
 	err            error
 }
 
-// patience is how long tests wait for what a project comes to: a moment, on a machine that is not busy.
+// patience limits how long tests wait for a result. On an idle machine, it takes only a moment.
 const patience = 3 * time.Minute
 
 // once runs the project once.
@@ -86,7 +85,7 @@ func contents(t *testing.T, file *os.File) string {
 	return string(content)
 }
 
-// onceFails runs the project once, and again with more time where it was not enough to learn all that is to be said.
+// onceFails runs the project once. It repeats the run with a longer timeout if the error does not contain all words yet.
 func (f *fixture) onceFails(t *testing.T, words ...string) {
 	t.Helper()
 	for limit := 3 * time.Second; ; limit *= 4 {
@@ -135,10 +134,10 @@ func (f *fixture) client(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-// noOperator checks that no process runs the operator of this project any more.
+// noOperator checks that no process runs the operator of this project.
 func (f *fixture) noOperator(t *testing.T) {
 	t.Helper()
-	// What was killed, such as a compiler, is gone a moment later.
+	// A killed process, such as a compiler, may still exist for a moment.
 	localtest.Eventually(t, "no process in the project's directory", func(context.Context) error {
 		processes, err := filepath.Glob("/proc/[0-9]*")
 		if err != nil {
@@ -153,7 +152,7 @@ func (f *fixture) noOperator(t *testing.T) {
 	})
 }
 
-// lacks is an error unless text has all words.
+// lacks returns an error unless text contains all words.
 func lacks(text string, words ...string) error {
 	for _, word := range words {
 		if !strings.Contains(text, word) {

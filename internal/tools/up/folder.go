@@ -13,15 +13,15 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// folder is where the state of one project lies, $OPERON_HOME/up/<hash of its path>. The
-// credentials in it go when Run ends. What Down needs stays until then: the operator that was built
-// last, and where it ran.
+// folder is the directory with the state of one project, $OPERON_HOME/up/<hash of its path>. The credentials in it are
+// deleted when Run ends. The data for Down remains until Down is run: the operator that was built last, and the cluster in
+// which it ran.
 type folder struct {
 	path string
 	lock *local.Lock
 }
 
-// openFolder opens the state of a project for this process alone.
+// openFolder opens and locks the state of a project for this process.
 func openFolder(projectDir string) (*folder, error) {
 	parent, err := local.Folder("up")
 	if err != nil {
@@ -52,13 +52,13 @@ func (f *folder) where() string           { return f.file("where.json") }
 func (f *folder) args() string            { return f.file("args.json") }
 func (f *folder) endpoint() string        { return f.file(endpointFile) }
 
-// close removes the credentials and lets others have the directory.
+// close removes the credentials and unlocks the directory.
 func (f *folder) close() error {
 	return errors.Join(f.removeCredentials(), f.lock.Unlock())
 }
 
-// removeCredentials removes also those that an earlier process was killed over, and the
-// address of an operator that does not run any more.
+// removeCredentials removes the credentials, including those that a killed process left, and the address of an operator that
+// no longer runs.
 func (f *folder) removeCredentials() error {
 	var problems []error
 	for _, file := range []string{f.kubeconfig(), f.token(), f.endpoint()} {
@@ -69,12 +69,12 @@ func (f *folder) removeCredentials() error {
 	return errors.Join(problems...)
 }
 
-// remove removes the directory and lets it go.
+// remove removes the directory and unlocks it.
 func (f *folder) remove() error {
 	return errors.Join(os.RemoveAll(f.path), os.Remove(f.path+".lock"), f.lock.Unlock())
 }
 
-// remember notes where the project runs, for a Down that does not say.
+// remember records the cluster in which the project runs, for a Down without a cluster.
 func (f *folder) remember(where Where) error {
 	content, err := json.Marshal(where)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *folder) remember(where Where) error {
 	return writeFile(f.where(), content)
 }
 
-// remembered is where the project ran last, false when it did not.
+// remembered returns the cluster in which the project ran last. It returns false if the project has not run.
 func (f *folder) remembered() (Where, bool, error) {
 	var where Where
 	content, err := os.ReadFile(f.where())
@@ -96,7 +96,7 @@ func (f *folder) remembered() (Where, bool, error) {
 	return where, true, json.Unmarshal(content, &where)
 }
 
-// keepArgs records the operator's own arguments, for a Down that has to run it once more.
+// keepArgs records the operator's own arguments, for a Down that has to run the operator again.
 func (f *folder) keepArgs(args []string) error {
 	content, err := json.Marshal(args)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *folder) keepArgs(args []string) error {
 	return writeFile(f.args(), content)
 }
 
-// keptArgs returns the arguments that were recorded, none if the operator has not run.
+// keptArgs returns the recorded arguments, or none if the operator has not run.
 func (f *folder) keptArgs() ([]string, error) {
 	content, err := os.ReadFile(f.args())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +118,7 @@ func (f *folder) keptArgs() ([]string, error) {
 	return args, json.Unmarshal(content, &args)
 }
 
-// writeFile replaces a file at once, for this user's eyes only.
+// writeFile replaces a file atomically. Only this user can read it.
 func writeFile(path string, content []byte) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, content, 0o600); err != nil {

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// Label marks what Run put into a cluster, with the project's name, so that Down finds it.
+	// Label marks objects that Run creates in a cluster. Its value is the project's name, so that Down finds them.
 	Label = "operon.dev/up"
-	// manager is the field manager of what Run applies.
+	// manager is the field manager of objects that Run applies.
 	manager = "operon-up"
-	// sampleNamespace takes the samples that name no namespace.
+	// sampleNamespace is the namespace of samples that do not name one.
 	sampleNamespace = "default"
 )
 
@@ -23,7 +23,7 @@ const (
 type installer struct {
 	*kube.Client
 	project string
-	// found is called with each object that was in the cluster before.
+	// found is called with each object that existed in the cluster before.
 	found func(*unstructured.Unstructured)
 }
 
@@ -32,15 +32,15 @@ func newInstaller(config *rest.Config, project string, found func(*unstructured.
 	return &installer{client, project, found}, err
 }
 
-// origin is whose an object in the cluster is.
+// origin describes who created an object in the cluster.
 type origin string
 
 const (
-	ours    origin = "ours"    // Run made it, and Down removes it
-	foreign origin = "foreign" // it was there before, and stays
+	ours    origin = "ours"    // Run created it, and Down removes it
+	foreign origin = "foreign" // it existed before, and remains
 )
 
-// originOf returns whose the object of this name is. One that does not exist yet will be ours.
+// originOf returns the origin of the object with this name. An object that does not exist yet is ours.
 func (in *installer) originOf(ctx context.Context, object *unstructured.Unstructured) (origin, error) {
 	found, err := in.Get(ctx, object)
 	if err != nil {
@@ -52,7 +52,8 @@ func (in *installer) originOf(ctx context.Context, object *unstructured.Unstruct
 	return ours, nil
 }
 
-// apply applies an object, labeled unless it was there before. A namespaced one without a namespace gets the samples'.
+// apply applies an object. It labels the object unless it existed before. A namespaced object without a namespace gets the
+// namespace of the samples.
 func (in *installer) apply(ctx context.Context, object *unstructured.Unstructured) (origin, error) {
 	object = object.DeepCopy()
 	if err := in.Place(object, sampleNamespace); err != nil {
@@ -67,7 +68,7 @@ func (in *installer) apply(ctx context.Context, object *unstructured.Unstructure
 	return whose, err
 }
 
-// applyOurs applies an object that must not belong to another client.
+// applyOurs applies an object that must not have been created by another client.
 func (in *installer) applyOurs(ctx context.Context, object *unstructured.Unstructured) error {
 	if err := in.Place(object, sampleNamespace); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (in *installer) applyOurs(ctx context.Context, object *unstructured.Unstruc
 	return err
 }
 
-// sign labels an object that is ours, and reports one that is not.
+// sign labels an object that is ours, and reports any other object.
 func (in *installer) sign(object *unstructured.Unstructured, whose origin) {
 	if whose == foreign {
 		in.found(object)

@@ -16,18 +16,18 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// listers is how many kinds are listed at the same time.
+// listers is the number of kinds that are listed at the same time.
 const listers = 16
 
-// inventory is what Run made in a cluster for one project.
+// inventory holds the objects that Run created in a cluster for one project.
 type inventory struct {
 	client *kube.Client
-	// resources are all objects of the project's own kinds, whoever made them: they cannot
-	// outlive their kinds.
+	// resources are all objects of the project's own kinds, regardless of their origin, because they are deleted with their
+	// kinds.
 	resources []*unstructured.Unstructured
-	// policies may refuse to let go of objects.
+	// policies may reject the deletion of objects.
 	policies []*unstructured.Unstructured
-	// samples are of other kinds.
+	// samples are objects of other kinds.
 	samples     []*unstructured.Unstructured
 	definitions []*unstructured.Unstructured
 	access      []*unstructured.Unstructured
@@ -61,7 +61,7 @@ func takeInventory(ctx context.Context, config *rest.Config, project string) (*i
 	return i, i.addResources(ctx)
 }
 
-// sort puts each found object into its group.
+// sort adds each found object to its group.
 func (i *inventory) sort(found []*unstructured.Unstructured) {
 	for _, object := range found {
 		kind := object.GroupVersionKind().GroupKind()
@@ -80,7 +80,7 @@ func (i *inventory) sort(found []*unstructured.Unstructured) {
 	}
 }
 
-// addResources adds the objects of the definitions that were found.
+// addResources adds the objects of the found definitions.
 func (i *inventory) addResources(ctx context.Context) error {
 	var own []schema.GroupVersionResource
 	for _, definition := range i.definitions {
@@ -100,8 +100,8 @@ func (i *inventory) addResources(ctx context.Context) error {
 	return err
 }
 
-// listAll lists several kinds in all namespaces. Kinds that the user may not list are left
-// out: Run made nothing of theirs as that user.
+// listAll lists several kinds in all namespaces. Kinds that the user may not list are left out, because Run cannot have
+// created such objects as this user.
 func (i *inventory) listAll(ctx context.Context, resources []schema.GroupVersionResource, selector string) ([]*unstructured.Unstructured, error) {
 	var mu sync.Mutex
 	var found []*unstructured.Unstructured

@@ -9,8 +9,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// TestAProjectOfKubebuilders has a project as kubebuilder lays it out, which knows nothing of Operon: what is
-// derived is generated, and then it runs, in the same directory and with nothing else changed.
+// TestAProjectOfKubebuilders uses a project with kubebuilder's layout that does not use Operon: derived files are generated,
+// and then it runs in the same directory without any other changes.
 func TestAProjectOfKubebuilders(t *testing.T) {
 	t.Parallel()
 	f := &fixture{dir: t.TempDir(), env: localtest.Shared(t)}

@@ -13,8 +13,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
-// loop takes up the project's changes and shows what happens until ctx ends. All its fields
-// belong to the one goroutine that runs it; the others send to its channels.
+// loop applies the project's changes and shows the state until ctx ends. Only the goroutine that runs it accesses its fields;
+// other goroutines send to its channels.
 type loop struct {
 	*session
 	display  display
@@ -24,7 +24,7 @@ type loop struct {
 	built       chan built
 	builds      int // that were begun
 	building    sync.Mutex
-	running     sync.WaitGroup // what the loop has begun
+	running     sync.WaitGroup // the goroutines that the loop started
 	stopBuild   context.CancelFunc
 	runningSum  [sha256.Size]byte
 	installed   chan installed
@@ -34,14 +34,14 @@ type loop struct {
 	tokenState  chan error
 }
 
-// built is how a build ended.
+// built is the result of a build.
 type built struct {
 	number int
 	sum    [sha256.Size]byte
 	err    error
 }
 
-// installed is how the taking up of changed manifests ended.
+// installed is the result of applying changed manifests.
 type installed struct {
 	project *project.Project
 	err     error
@@ -64,7 +64,7 @@ func (s *session) loop(ctx context.Context) error {
 	return nil
 }
 
-// serve is the loop itself.
+// serve runs the loop.
 func (l *loop) serve(ctx context.Context) {
 	frames := time.NewTicker(timing.frame)
 	defer frames.Stop()
@@ -98,7 +98,7 @@ func (l *loop) serve(ctx context.Context) {
 	}
 }
 
-// changed takes up what changed in the project's directory.
+// changed handles changes in the project's directory.
 func (l *loop) changed(ctx context.Context, what []change) {
 	for _, one := range what {
 		switch one {
@@ -110,7 +110,7 @@ func (l *loop) changed(ctx context.Context, what []change) {
 	}
 }
 
-// build builds the operator again, in place of a build that is not done yet.
+// build builds the operator again, and cancels a build that is not finished yet.
 func (l *loop) build(ctx context.Context) {
 	l.stopBuild()
 	ctx, cancel := context.WithCancel(ctx)
@@ -119,7 +119,7 @@ func (l *loop) build(ctx context.Context) {
 	l.builds++
 	result, p := built{number: l.builds}, l.project
 	l.running.Go(func() {
-		l.building.Lock() // the one before takes a moment to end, and both write the same file
+		l.building.Lock() // the previous build ends with a delay, and both write the same file
 		defer l.building.Unlock()
 		if result.err = process.Build(ctx, p.Dir, p.Main.Package, l.folder.operator()); result.err == nil {
 			result.sum, result.err = sumOf(l.folder.operator())
@@ -128,8 +128,7 @@ func (l *loop) build(ctx context.Context) {
 	})
 }
 
-// takeBuild puts a newer operator instead of the one that runs. What came of a build that another one has replaced
-// is of no interest.
+// takeBuild replaces the running operator by a newer one. It ignores the result of a build that was replaced by another one.
 func (l *loop) takeBuild(result built) {
 	if result.number != l.builds {
 		return
@@ -143,7 +142,7 @@ func (l *loop) takeBuild(result built) {
 	l.again()
 }
 
-// again stops the operator and starts the one that was built last.
+// again stops the operator and starts the operator that was built last.
 func (l *loop) again() {
 	l.operator.stop()
 	l.operator.restarts = 0
@@ -152,7 +151,7 @@ func (l *loop) again() {
 	l.tryStart()
 }
 
-// tryStart starts the operator, and again later when that fails.
+// tryStart starts the operator. If this fails, it is tried again later.
 func (l *loop) tryStart() {
 	err := l.startOperator()
 	l.problems.set(fromOperator, err)
@@ -161,7 +160,7 @@ func (l *loop) tryStart() {
 	}
 }
 
-// ended shows how the operator ended, and has it started again after a pause.
+// ended shows how the operator ended, and schedules its restart after a pause.
 func (l *loop) ended() {
 	exit, pause := l.operator.ended()
 	problem := view.Problem{Title: fmt.Sprintf("the operator %s; it is started again in %s", exit, pause), Lines: l.logTail()}
@@ -169,7 +168,7 @@ func (l *loop) ended() {
 	l.restart.Reset(pause)
 }
 
-// state is what there is to show.
+// state returns the state to show.
 func (l *loop) state() view.State {
 	snapshot := l.watcher.Snapshot()
 	all := l.problems.list()
@@ -194,7 +193,7 @@ func sumOf(file string) ([sha256.Size]byte, error) {
 	return sha256.Sum256(content), err
 }
 
-// send sends unless ctx ends first.
+// send sends a value unless ctx ends first.
 func send[T any](ctx context.Context, to chan<- T, value T) {
 	select {
 	case to <- value:

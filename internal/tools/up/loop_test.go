@@ -30,7 +30,7 @@ func stateHome(t *testing.T) string {
 	return home
 }
 
-// running is a Run in mode Loop.
+// running is a Run in Loop mode.
 type running struct {
 	out  *os.File
 	stop context.CancelFunc
@@ -48,7 +48,7 @@ func (f *fixture) loop(t *testing.T) *running {
 	return r
 }
 
-// end stops it as Ctrl-C does.
+// end stops it like Ctrl-C.
 func (r *running) end(t *testing.T) {
 	t.Helper()
 	r.stop()
@@ -58,7 +58,7 @@ func (r *running) end(t *testing.T) {
 	r.done <- nil
 }
 
-// says waits until the output has all words.
+// says waits until the output contains all words.
 func (r *running) says(t *testing.T, words ...string) {
 	t.Helper()
 	localtest.Eventually(t, "the output", func(context.Context) error { return lacks(contents(t, r.out), words...) })
@@ -114,7 +114,7 @@ func TestLoopTakesUpEveryChange(t *testing.T) {
 	f.noOperator(t)
 }
 
-// What is edited while the loop does not exist yet, as the operator is still built, is taken up, too.
+// Edits while the operator is still being built, before the loop starts, are applied, too.
 func TestLoopTakesUpWhatChangesWhileItStarts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -64,14 +64,14 @@ func hasStatus(schema *apiextensionsv1.JSONSchemaProps) bool {
 	return schema != nil && len(schema.Properties["status"].Properties) > 0
 }
 
-// samples applies the project's samples, and again those that changed.
+// samples applies the project's samples, and applies changed ones again.
 type samples struct {
 	in      *installer
 	applied map[string]*unstructured.Unstructured
 }
 
-// apply applies all samples that are not in the cluster as they are written now. All that
-// are refused are in the error, each with its place.
+// apply applies all samples that have changed since they were applied. The error contains all rejected samples, each with its
+// place.
 func (s *samples) apply(ctx context.Context, p *project.Project) ([]tree.Sample, error) {
 	var expected []tree.Sample
 	var problems []error
@@ -95,7 +95,7 @@ func (s *samples) apply(ctx context.Context, p *project.Project) ([]tree.Sample,
 	return expected, errors.Join(problems...)
 }
 
-// namespacesFirst moves namespaces before what may be in them.
+// namespacesFirst moves namespaces before objects that may be in them.
 func namespacesFirst(all []project.Object) []project.Object {
 	namespaces, others := []project.Object{}, []project.Object{}
 	for _, object := range all {

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// reconcileMetric is the counter that every operator on controller-runtime has.
+// reconcileMetric is the counter that every operator built with controller-runtime has.
 const reconcileMetric = "controller_runtime_reconcile_total"
 
-// gauge reads how often the operator reconciled.
+// gauge reads the number of reconciles of the operator.
 type gauge struct {
 	client http.Client
 
@@ -29,14 +29,14 @@ type reading struct {
 	total float64
 }
 
-// follow makes the gauge read from another process, at its metrics' port.
+// follow makes the gauge read the metrics of another process, at the given port.
 func (g *gauge) follow(port int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.port, g.samples = port, nil
 }
 
-// run reads until ctx ends, and calls changed when the count changed.
+// run reads until ctx ends, and calls changed after each change of the count.
 func (g *gauge) run(ctx context.Context, changed func()) {
 	g.client.Timeout = time.Second
 	tick := time.NewTicker(timing.scrapeEvery)
@@ -63,7 +63,7 @@ func (g *gauge) read(ctx context.Context) bool {
 	}
 	total, err := g.scrape(ctx, port)
 	if err != nil {
-		return false // not serving yet, or never: the rate is then not shown
+		return false // not serving yet, or never: then the rate is not shown
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -78,8 +78,8 @@ func (g *gauge) read(ctx context.Context) bool {
 	return changed
 }
 
-// count is the number of reconciles since the operator's start, and a second; both are -1
-// when the operator does not tell.
+// count returns the number of reconciles since the operator's start, and per second. Both are -1 if the operator does not
+// report them.
 func (g *gauge) count() (total, perSecond float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -110,7 +110,7 @@ func (g *gauge) scrape(ctx context.Context, port int) (float64, error) {
 	return sum(answer.Body, reconcileMetric)
 }
 
-// sum adds up a counter over its labels, in Prometheus' text format.
+// sum adds the values of a counter for all labels, in Prometheus' text format.
 func sum(text io.Reader, metric string) (float64, error) {
 	total := 0.0
 	lines := bufio.NewScanner(text)

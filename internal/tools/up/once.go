@@ -16,11 +16,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
-// shownTail is how much of the operator's log is shown when it ends.
+// shownTail is the number of lines of the operator's log that are shown after it ended.
 const shownTail = 25
 
-// once waits until every sample is ready, prints the final state, and says why it is not
-// reached otherwise.
+// once waits until every sample is ready and prints the final state. Otherwise it returns the reason why a sample is not
+// ready.
 func (s *session) once(ctx context.Context) error {
 	started := time.Now()
 	deadline := time.NewTimer(s.options.Timeout)
@@ -55,14 +55,14 @@ func (s *session) once(ctx context.Context) error {
 	}
 }
 
-// ready reports whether every sample is, by the word of the operator that runs now.
+// ready reports whether every sample is ready according to the running operator.
 func (s *session) ready() bool {
 	nodes := s.sampleNodes()
 	return s.attended() && len(nodes) == len(s.expected) &&
 		!slices.ContainsFunc(nodes, func(node *tree.Node) bool { return node.State != tree.Ready })
 }
 
-// attended reports whether the operator that runs now has been at work.
+// attended reports whether the running operator has reconciled something.
 func (s *session) attended() bool {
 	total, _ := s.gauge.count()
 	patience := timing.silent
@@ -72,7 +72,7 @@ func (s *session) attended() bool {
 	return total > 0 || time.Since(s.operator.since) > patience
 }
 
-// sampleNodes are the nodes of the samples.
+// sampleNodes returns the nodes of the samples.
 func (s *session) sampleNodes() []*tree.Node {
 	var nodes []*tree.Node
 	for _, root := range s.watcher.Snapshot().Roots {
@@ -100,7 +100,7 @@ func (s *session) print() error {
 	return err
 }
 
-// notReady says why the samples are not ready in time.
+// notReady returns an error that describes why the samples did not become ready in time.
 func (s *session) notReady() error {
 	var lines []string
 	for _, node := range s.sampleNodes() {
@@ -113,7 +113,7 @@ func (s *session) notReady() error {
 	return s.failure(fmt.Sprintf("not ready after %s", s.options.Timeout), lines)
 }
 
-// failure is an error with its details, and with the permissions that the operator lacks.
+// failure returns an error with details, and with the permissions that the operator lacks.
 func (s *session) failure(what string, details []string) error {
 	if problem, lacks := s.permissionProblem(s.watcher.Snapshot().Roots); lacks {
 		details = append(append(details, problem.Title), indented(problem.Lines)...)

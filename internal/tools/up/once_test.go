@@ -35,7 +35,7 @@ func TestOnceEndsWhenEverySampleIsReady(t *testing.T) {
 		t.Error(err)
 	}
 	f.noOperator(t)
-	// Once more, with everything there: as text.
+	// A second run, when everything exists already, prints text.
 	again := f.once(t, nil)
 	if err := lacks(again.stdout, "Gadget "+f.env.Namespace+"/one  Ready", "all made", "└─ ConfigMap one"); err != nil || again.err != nil {
 		t.Errorf("%v, %v", again.err, err)
@@ -61,8 +61,8 @@ func TestOnceLeavesNoCredentials(t *testing.T) {
 	}
 }
 
-// TestOnceSaysWhatIsWrong has what an author gets wrong in a project that can be read. Each
-// must be told with its cause, and must leave no operator running.
+// TestOnceSaysWhatIsWrong covers mistakes of authors in a project that can be read. Each must be reported with its cause, and
+// must leave no operator running.
 func TestOnceSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -92,7 +92,7 @@ func TestOnceSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAClusterThatDoesNotAnswerIsNamed has a server that takes connections and says nothing.
+// TestAClusterThatDoesNotAnswerIsNamed uses a server that accepts connections and does not answer.
 func TestAClusterThatDoesNotAnswerIsNamed(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -117,8 +117,8 @@ func TestAClusterThatDoesNotAnswerIsNamed(t *testing.T) {
 	}
 }
 
-// TestARoleThatIsTakenOutOfTheProjectIsTakenBack would pass an operator that lacks a Role as long
-// as its Role of an earlier run was left in the cluster.
+// TestARoleThatIsTakenOutOfTheProjectIsTakenBack: an operator that lacks a Role must not pass because its Role from an
+// earlier run remained in the cluster.
 func TestARoleThatIsTakenOutOfTheProjectIsTakenBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -132,8 +132,8 @@ func TestARoleThatIsTakenOutOfTheProjectIsTakenBack(t *testing.T) {
 	f.onceFails(t, "the operator lacks permissions", `resources: ["configmaps"]`)
 }
 
-// A changed definition that breaks an object which somebody stored is not applied, unless that is
-// asked for. The sample is of the project, and changes with it.
+// A changed definition that breaks an object stored by a user is not applied, unless this is requested. The sample is part of
+// the project, and changes with it.
 func TestADefinitionThatBreaksStoredObjectsIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -19,12 +19,12 @@ type operator struct {
 	who     identity
 	log     *process.Log
 	args    []string // the author's own
-	asked   bool     // the API server is on this machine, and can ask it
+	asked   bool     // the API server is on this machine, and can call the operator
 
 	process     *process.Process
-	ports       []*ports.Port // kept for the process
+	ports       []*ports.Port // reserved for the process
 	metricsPort int
-	tells       bool // by its metrics, how often it reconciled
+	tells       bool // its metrics report the number of reconciles
 	phase       view.Phase
 	since       time.Time
 	restarts    int
@@ -61,7 +61,7 @@ func (o *operator) start() error {
 	return writeFile(o.folder.endpoint(), []byte(health.Address()))
 }
 
-// stop stops the operator and what it started, if it runs.
+// stop stops the operator and the processes that it started, if it runs.
 func (o *operator) stop() {
 	if o.process != nil {
 		o.process.Stop(timing.stopGrace)
@@ -70,7 +70,7 @@ func (o *operator) stop() {
 	o.leavePorts()
 }
 
-// done is closed when the operator ended, nil when there is none.
+// done returns a channel that is closed when the operator ends, or nil if it does not run.
 func (o *operator) done() <-chan struct{} {
 	if o.process == nil {
 		return nil
@@ -78,8 +78,7 @@ func (o *operator) done() <-chan struct{} {
 	return o.process.Done()
 }
 
-// ended records an end that nobody asked for, and returns how it ended and the pause before
-// the next start.
+// ended records an unexpected end. It returns how the operator ended and the pause before the next start.
 func (o *operator) ended() (process.Exit, time.Duration) {
 	exit := o.process.Exit()
 	o.process = nil
@@ -92,7 +91,7 @@ func (o *operator) ended() (process.Exit, time.Duration) {
 	return exit, o.pause
 }
 
-// environment is the user's own, with what tells the operator where and who it is.
+// environment returns the user's environment, with variables for the operator's cluster and identity.
 func (o *operator) environment() []string {
 	var kept []string
 	for _, variable := range os.Environ() {
@@ -104,11 +103,11 @@ func (o *operator) environment() []string {
 		"KUBECONFIG="+o.folder.kubeconfig(),
 		"POD_NAMESPACE="+o.who.namespace,
 		"POD_NAME="+o.who.name,
-		"ENABLE_WEBHOOKS=false", // kubebuilder's switch: there are no certificates here
+		"ENABLE_WEBHOOKS=false", // kubebuilder's switch: there are no serving certificates here
 	)
 }
 
-// keepPorts takes new ports for the next process.
+// keepPorts reserves new ports for the next process.
 func (o *operator) keepPorts(n int) error {
 	o.leavePorts()
 	for range n {
@@ -123,12 +122,12 @@ func (o *operator) keepPorts(n int) error {
 
 func (o *operator) leavePorts() {
 	for _, port := range o.ports {
-		_ = port.Close() // it was bound, and no more
+		_ = port.Close() // it was only bound
 	}
 	o.ports = nil
 }
 
-// view is the operator as it is shown.
+// view returns the operator in the form that is shown.
 func (o *operator) view(g *gauge) view.Operator {
 	shown := view.Operator{Phase: o.phase, Since: o.since, Restarts: o.restarts, Rebuilding: o.rebuilding}
 	if o.process != nil {

@@ -83,7 +83,7 @@ func TestABurstOfChangesIsOne(t *testing.T) {
 	if got := receive(t, c); !slices.Equal(got, []change{sourcesChanged}) {
 		t.Errorf("got %v", got)
 	}
-	// The new folder is watched as well.
+	// The new directory is watched as well.
 	if err := os.WriteFile(filepath.Join(folder, "d.go"), []byte("package a"), 0o600); err != nil {
 		t.Fatal(err)
 	}

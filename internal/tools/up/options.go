@@ -8,53 +8,52 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// DefaultTimeout is how long samples may take to become ready, and Down to remove everything.
+// DefaultTimeout is the maximum time for samples to become ready, and for Down to remove everything.
 const DefaultTimeout = time.Minute
 
-// Mode is how long Run runs.
+// Mode defines when Run ends.
 type Mode string
 
 // The modes.
 const (
-	// Loop runs until the context ends, and takes up every change of the project.
+	// Loop runs until the context ends, and applies every change of the project.
 	Loop Mode = "loop"
 	// Once runs until every sample is ready.
 	Once Mode = "once"
 )
 
-// Where is a cluster. The zero value is the default local cluster.
+// Where selects a cluster. The zero value is the default local cluster.
 type Where struct {
-	// Name of a local cluster.
+	// Name is the name of a local cluster.
 	Name string `json:"name,omitempty"`
-	// Kubeconfig is a file, and Context one of its contexts, of a cluster that is not started
-	// here. A context alone is looked for in the user's own kubeconfig.
+	// Kubeconfig is a file, and Context one of its contexts, for a cluster that is not started here. If only Context is set, the
+	// user's own kubeconfig is used.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Context    string `json:"context,omitempty"`
 }
 
-// IsLocal reports whether the cluster is one of package local's.
+// IsLocal reports whether the cluster is a local cluster of package local.
 func (w Where) IsLocal() bool { return w.Kubeconfig == "" && w.Context == "" }
 
 // Options of Run.
 type Options struct {
 	// Dir is the project's directory.
 	Dir string
-	// Main is the directory of the main package where the project has several.
+	// Main is the directory of the main package, if the project has several.
 	Main string
-	// Args are further arguments of the operator, such as flags of its author's.
+	// Args are additional arguments of the operator, such as flags that its author defined.
 	Args []string
-	// Where to run it, by default in the default local cluster.
+	// Where is the cluster to run it in, by default the default local cluster.
 	Where Where
-	// Mode is Loop by default.
+	// Mode is the mode. The default is Loop.
 	Mode Mode
-	// Timeout of mode Once, counted from the operator's start, by default DefaultTimeout.
+	// Timeout is the timeout of mode Once, from the start of the operator. The default is DefaultTimeout.
 	Timeout time.Duration
 	// Print prints the final state of the samples in mode Once. If nil, it is printed as text to Stdout.
 	Print func(samples []*unstructured.Unstructured) error
-	// UnsafeCRDs lets changed CustomResourceDefinitions be applied that break stored objects.
+	// UnsafeCRDs allows changed CustomResourceDefinitions that break stored objects to be applied.
 	UnsafeCRDs bool
-	// Stdout gets the live picture or the final state, Stderr the progress; by default the
-	// process's own.
+	// Stdout receives the live display or the final state, and Stderr the progress. The defaults are those of the process.
 	Stdout, Stderr *os.File
 }
 
@@ -74,8 +73,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// progress is where lines about the start go: with the picture, or where they do not get
-// into a program's input.
+// progress returns the writer for lines about the start: the same as for the display, or, in mode Once, one that is not read
+// by other programs.
 func (o Options) progress() io.Writer {
 	if o.Mode == Once {
 		return o.Stderr

@@ -11,14 +11,13 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
-// policyResources are those of admission policies, bindings first: a policy without one does nothing.
+// policyResources lists the resources of admission policies, bindings first: a policy without a binding has no effect.
 var policyResources = []schema.GroupVersionResource{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
 }
 
-// installPolicies applies the project's admission policies, and takes back those of earlier runs that it does not
-// have any more.
+// installPolicies applies the project's admission policies, and deletes those of earlier runs that the project no longer has.
 func installPolicies(ctx context.Context, in *installer, p *project.Project) error {
 	wanted := map[string]bool{}
 	for _, policy := range p.Policies {
@@ -29,17 +28,17 @@ func installPolicies(ctx context.Context, in *installer, p *project.Project) err
 	}
 	err := in.takeBack(ctx, wanted, policyResources...)
 	if len(wanted) == 0 && apierrors.IsForbidden(err) {
-		return nil // a user who may not list them made none
+		return nil // a user who may not list them did not create any
 	}
 	return err
 }
 
-// refusedByPolicy tells errors of admission policies.
+// refusedByPolicy reports whether an error is a rejection by an admission policy.
 func refusedByPolicy(err error) bool {
 	return (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
 }
 
-// policies are how many policies there are, bindings not counted.
+// policies returns the number of policies, without bindings.
 func policies(p *project.Project) int {
 	n := 0
 	for _, object := range p.Policies {

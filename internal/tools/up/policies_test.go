@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// policy is a rule of the fixture's kind, as `operon generate` writes it.
+// policy returns a policy for the fixture's kind, as `operon generate` writes it.
 func (f *fixture) policy(name, operations, expression string) string {
 	return fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -41,7 +41,7 @@ spec:
 
 const policyFile = "config/policy/policies.yaml"
 
-// hasNoPolicy is an error while a policy of the fixture or its binding is in the cluster.
+// hasNoPolicy returns an error while a policy of the fixture or its binding exists in the cluster.
 func (f *fixture) hasNoPolicy(ctx context.Context, t *testing.T, name string) error {
 	t.Helper()
 	admission, whole := f.client(t).AdmissionregistrationV1(), name+".gadgets."+f.group
@@ -54,7 +54,8 @@ func (f *fixture) hasNoPolicy(ctx context.Context, t *testing.T, name string) er
 	return nil
 }
 
-// What a policy of the project forbids is refused, what it forbids after an edit, too, and nothing when it is gone.
+// Requests that a policy of the project forbids are rejected, also after the policy is edited, and no longer after it is
+// deleted.
 func TestLoopTakesUpPolicies(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -92,7 +93,7 @@ func TestLoopTakesUpPolicies(t *testing.T) {
 	localtest.Eventually(t, "9 to be taken", func(context.Context) error { return resize(9) })
 }
 
-// A policy that lets nothing be deleted does not keep Down from it.
+// A policy that forbids all deletions does not block Down.
 func TestDownRemovesPoliciesFirst(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
-// source is what a problem comes from. Each has at most one problem at a time.
+// source is the source of a problem. Each source has at most one problem at a time.
 type source string
 
 // The sources, in the order in which their problems are shown.
@@ -25,10 +25,10 @@ const (
 
 var sources = []source{fromBuild, fromManifests, fromOperator, fromToken}
 
-// problems are those that there are now.
+// problems holds the current problems.
 type problems map[source]view.Problem
 
-// set notes an error of a source, or that it has none any more.
+// set records an error of a source, or that it no longer has one.
 func (p problems) set(from source, err error) {
 	if err == nil {
 		delete(p, from)
@@ -37,7 +37,7 @@ func (p problems) set(from source, err error) {
 	p[from] = problemOf(err)
 }
 
-// problemOf takes an error's first line for the title.
+// problemOf converts an error. The first line is the title.
 func problemOf(err error) view.Problem {
 	var compile *process.CompileError
 	if errors.As(err, &compile) {
@@ -47,7 +47,7 @@ func problemOf(err error) view.Problem {
 	return view.Problem{Title: lines[0], Lines: lines[1:]}
 }
 
-// list are the problems in their order.
+// list returns the problems in the order of their sources.
 func (p problems) list() []view.Problem {
 	var all []view.Problem
 	for _, from := range sources {
@@ -58,8 +58,8 @@ func (p problems) list() []view.Problem {
 	return all
 }
 
-// permissionProblem tells which permissions the operator lacks by its log and by what it reports
-// in nodes, and the rules that give them.
+// permissionProblem describes the permissions that the operator lacks, according to its log and the conditions in nodes, and
+// the rules that grant them.
 func (s *session) permissionProblem(nodes []*tree.Node) (view.Problem, bool) {
 	rules := s.refused.With(reports(nodes)...).Rules()
 	if len(rules) == 0 {
@@ -72,7 +72,7 @@ func (s *session) permissionProblem(nodes []*tree.Node) (view.Problem, bool) {
 	return problem, true
 }
 
-// reports are the sentences that the operator wrote into its objects' conditions.
+// reports returns the messages in the conditions of the operator's objects.
 func reports(nodes []*tree.Node) []string {
 	var texts []string
 	for _, node := range nodes {
@@ -83,7 +83,7 @@ func reports(nodes []*tree.Node) []string {
 	return texts
 }
 
-// roleFile is the manifest to add a rule to.
+// roleFile returns the manifest to add a rule to.
 func roleFile(p *project.Project) string {
 	for _, grant := range p.Grants {
 		if grant.Role.Unstructured != nil && grant.Scope == project.ClusterScope {

@@ -12,15 +12,15 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// What API servers say of a field that a schema does not have: the decoder of strict
-// validation, and that of server-side apply.
+// Errors of API servers about a field that a schema does not have: from strict validation when decoding, and from server-side
+// apply.
 var (
 	strictField = regexp.MustCompile(`unknown field "([^"]+)"`)
 	applyField  = regexp.MustCompile(`(\.[^\s:]+): field not declared in schema`)
 )
 
-// placed tells where in a manifest is what the API server refuses: each field that it names
-// with its own line, in the server's words.
+// placed adds the place in a manifest to an error of the API server: each field that the error names is reported with its own
+// line and the server's message.
 func placed(object project.Object, err error) error {
 	var problems []error
 	for _, found := range append(strictField.FindAllStringSubmatch(err.Error(), -1), applyField.FindAllStringSubmatch(err.Error(), -1)...) {
@@ -36,7 +36,7 @@ func placed(object project.Object, err error) error {
 	return errors.Join(problems...)
 }
 
-// causes are the fields that failed validation.
+// causes returns errors for the fields that failed validation.
 func causes(object project.Object, err error) []error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -52,11 +52,11 @@ func causes(object project.Object, err error) []error {
 	return problems
 }
 
-// oldFields are where the API server's own form of a CustomResourceDefinition keeps what
-// version v1, in which all of them are written, keeps with each version.
+// oldFields maps fields of the API server's internal form of a CustomResourceDefinition to the fields of version v1, in which
+// all definitions are written. Version v1 has these fields in each version.
 var oldFields = strings.NewReplacer("spec.validation.", "spec.versions[0].schema.", "spec.additionalPrinterColumns", "spec.versions[0].additionalPrinterColumns", "spec.subresources", "spec.versions[0].subresources")
 
-// writtenField is the field as it is written in the manifest.
+// writtenField returns the field as it is written in the manifest.
 func writtenField(object project.Object, field string) string {
 	if object.GetKind() != "CustomResourceDefinition" || strings.HasPrefix(field, "spec.versions") {
 		return field

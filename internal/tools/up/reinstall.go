@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// reinstall takes up changed manifests. Changes that come in the meantime are taken up after it.
+// reinstall applies changed manifests. If they change again in the meantime, they are applied again afterwards.
 func (l *loop) reinstall(ctx context.Context) {
 	if l.installing {
 		l.installMore = true
@@ -25,7 +25,7 @@ func (l *loop) reinstall(ctx context.Context) {
 	})
 }
 
-// takeInstalled continues with manifests that are in the cluster: what depends on them is begun again.
+// takeInstalled continues after manifests were applied: everything that depends on them is started again.
 func (l *loop) takeInstalled(ctx context.Context, result installed) {
 	l.installing = false
 	if l.installMore {
@@ -46,7 +46,7 @@ func (l *loop) takeInstalled(ctx context.Context, result installed) {
 // follow makes the watcher and the operator follow the changed manifests.
 func (l *loop) follow(ctx context.Context, before *project.Project) error {
 	if !reflect.DeepEqual(before.Grants, l.project.Grants) {
-		l.again() // a refused watch is tried again late, if ever
+		l.again() // a forbidden watch is retried late, if ever
 	}
 	was, wasErr := rootKinds(before)
 	is, isErr := rootKinds(l.project)

@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
-// session is one Run.
+// session is the state of one Run.
 type session struct {
 	options  Options
 	progress io.Writer
@@ -36,13 +36,12 @@ type session struct {
 	refused  *rbac.Set
 	gauge    *gauge
 	watcher  *tree.Watcher
-	changes  *changes // nil where nothing is done about them
+	changes  *changes // nil if changes are not applied
 	wake     chan struct{}
 }
 
-// Run runs the project in options.Dir. In mode Loop it returns nil when ctx ends, in mode Once
-// when all samples are ready; anything else is an error. The operator is stopped then in either
-// case, and what is in the cluster stays.
+// Run runs the project in options.Dir. It returns nil in mode Loop when ctx ends, and in mode Once when all samples are
+// ready. Otherwise it returns an error. In all cases, it stops the operator, and the objects in the cluster remain.
 func Run(ctx context.Context, options Options) (err error) {
 	options = options.withDefaults()
 	ctx, cancel := context.WithCancel(ctx)
@@ -73,8 +72,8 @@ func Run(ctx context.Context, options Options) (err error) {
 	return nil
 }
 
-// readProject reads the project. Where its changes are taken up, they are watched before anything of it is read that
-// may change: what somebody edits while the cluster starts and the operator is built counts, too.
+// readProject reads the project. If its changes are to be applied, they are watched before anything is read that may change,
+// so that edits while the cluster starts and the operator is built are not missed.
 func readProject(ctx context.Context, options Options) (*project.Project, *changes, error) {
 	p, err := project.Identify(options.Dir, project.Options{Main: options.Main})
 	if err != nil {
@@ -90,7 +89,7 @@ func readProject(ctx context.Context, options Options) (*project.Project, *chang
 	return p, changes, p.ReadManifests()
 }
 
-// prepare brings everything to the cluster that the operator needs, and builds it in the meantime.
+// prepare installs everything in the cluster that the operator needs, and builds the operator at the same time.
 func (s *session) prepare(ctx context.Context) error {
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error { return s.install(ctx) })
@@ -105,7 +104,7 @@ func (s *session) prepare(ctx context.Context) error {
 	return both.Wait()
 }
 
-// install makes sure of the cluster, and puts the operator's access and kinds into it.
+// install ensures that the cluster runs, and installs the operator's access and kinds.
 func (s *session) install(ctx context.Context) (err error) {
 	started := time.Now()
 	if s.target, err = startTarget(ctx, s.options.Where, s.progress); err != nil {
@@ -132,7 +131,7 @@ func (s *session) install(ctx context.Context) (err error) {
 	return err
 }
 
-// installedOf says what is installed of a project.
+// installedOf describes what is installed for a project.
 func installedOf(p *project.Project) string {
 	definitions, roles := count(len(p.CRDs), "CustomResourceDefinition"), count(len(p.Grants), "Role")
 	switch n := policies(p); n {
@@ -145,12 +144,12 @@ func installedOf(p *project.Project) string {
 	}
 }
 
-// foreign tells of an object that was there before.
+// foreign reports an object that existed before.
 func (s *session) foreign(object *unstructured.Unstructured) {
 	s.say("%s was in the cluster before: it is updated, and `operon down` will leave it there", tree.Address(object))
 }
 
-// installAll puts a project's access, kinds and policies into the cluster.
+// installAll installs a project's access, kinds and policies in the cluster.
 func (s *session) installAll(ctx context.Context, p *project.Project) error {
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error { return installAccess(ctx, s.installer, p, s.options.Where.IsLocal()) })
@@ -166,7 +165,7 @@ func (s *session) installAll(ctx context.Context, p *project.Project) error {
 	return both.Wait()
 }
 
-// run starts the operator, applies the samples, and sees to both as the mode says.
+// run starts the operator, applies the samples, and continues according to the mode.
 func (s *session) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -224,7 +223,7 @@ func (s *session) watch(ctx context.Context, p *project.Project) (*tree.Watcher,
 	return watcher, nil
 }
 
-// logged is called with each line of the operator.
+// logged is called with each line of the operator's output.
 func (s *session) logged(line string) {
 	s.refused.Add(line)
 	if s.options.Mode == Loop && !view.IsTerminal(s.options.Stdout) {
@@ -233,7 +232,7 @@ func (s *session) logged(line string) {
 	s.notify()
 }
 
-// notify makes the loop look at everything again.
+// notify makes the loop check everything again.
 func (s *session) notify() {
 	select {
 	case s.wake <- struct{}{}:
@@ -254,7 +253,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// firstOf is the first error: what comes later follows from it, usually.
+// firstOf returns the first error: later errors are usually caused by it.
 func firstOf(first, second error) error {
 	if first != nil {
 		return first

@@ -21,28 +21,28 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// target is a cluster to work on.
+// target is the cluster to use.
 type target struct {
 	where  Where
 	config *rest.Config
 	// cluster is the server and its certificate authority, as in a kubeconfig.
 	cluster clientcmdapi.Cluster
-	// title is how the cluster is called in a sentence.
+	// title is the name of the cluster in a sentence.
 	title string
-	// namespace is that of the kubeconfig's context, empty where it names none.
+	// namespace is the namespace of the kubeconfig's context, or empty if the context does not name one.
 	namespace string
 }
 
-// Cluster is one that runs, for verbs that only look at it.
+// Cluster is a running cluster, for commands that only read from it.
 type Cluster struct {
 	Config *rest.Config
-	// Title is how it is called in a sentence.
+	// Title is the name of the cluster in a sentence.
 	Title string
-	// Namespace is that of the kubeconfig's context, "default" where it names none.
+	// Namespace is the namespace of the kubeconfig's context, or "default" if the context does not name one.
 	Namespace string
 }
 
-// Find finds a cluster that runs.
+// Find finds a running cluster.
 func Find(ctx context.Context, where Where) (*Cluster, error) {
 	if where.IsLocal() {
 		where.Name = cmp.Or(where.Name, local.DefaultName)
@@ -57,7 +57,7 @@ func Find(ctx context.Context, where Where) (*Cluster, error) {
 	return &Cluster{Config: t.config, Title: t.title, Namespace: cmp.Or(t.namespace, metav1.NamespaceDefault)}, nil
 }
 
-// startTarget makes sure of a cluster: a local one is started.
+// startTarget ensures that a cluster runs: a local cluster is started.
 func startTarget(ctx context.Context, where Where, progress io.Writer) (*target, error) {
 	if !where.IsLocal() {
 		return findTarget(ctx, where)
@@ -69,10 +69,10 @@ func startTarget(ctx context.Context, where Where, progress io.Writer) (*target,
 	return localTarget(where, cluster)
 }
 
-// errStopped is a local cluster that does not run.
+// errStopped is the error for a local cluster that does not run.
 var errStopped = errors.New("it does not run")
 
-// findTarget finds a cluster that must be there already.
+// findTarget finds a cluster that must exist already.
 func findTarget(ctx context.Context, where Where) (*target, error) {
 	if !where.IsLocal() {
 		return remoteTarget(ctx, where)
@@ -129,11 +129,11 @@ func (t *target) load(rules clientcmd.ClientConfigLoadingRules, contextName stri
 	t.cluster = *raw.Clusters[raw.Contexts[contextName].Cluster]
 	t.namespace = raw.Contexts[contextName].Namespace
 	t.config = config
-	t.config.QPS = -1 // the server protects itself by priority and fairness
+	t.config.QPS = -1 // the server limits requests with priority and fairness
 	return t.resolvePaths()
 }
 
-// resolvePaths makes the authority's path, relative to the kubeconfig that names it, absolute.
+// resolvePaths makes the path of the certificate authority absolute. It is relative to the kubeconfig that names it.
 func (t *target) resolvePaths() error {
 	file := t.cluster.CertificateAuthority
 	if file == "" || filepath.IsAbs(file) {
@@ -144,7 +144,7 @@ func (t *target) resolvePaths() error {
 	return err
 }
 
-// version asks the cluster for its version, and so whether it is there.
+// version queries the version of the cluster, which also shows whether the cluster answers.
 func (t *target) version(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timing.answerTimeout)
 	defer cancel()
@@ -161,7 +161,7 @@ func (t *target) version(ctx context.Context) (string, error) {
 	return version.GitVersion, nil
 }
 
-// plain takes the URL out of a client's error, which names the server already.
+// plain removes the URL from a client's error, because the error already names the server.
 func plain(err error) error {
 	var urlError *url.Error
 	if errors.As(err, &urlError) {

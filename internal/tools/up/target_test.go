@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
-// None of several contexts is chosen by chance.
+// If a kubeconfig has contexts and no current context, an error is returned: no context is chosen automatically.
 func TestNoCurrentContext(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config")

@@ -12,37 +12,37 @@ var timing = struct {
 	// writes many files.
 	settle: 100 * time.Millisecond,
 
-	// unattended is how long an object may keep its finalizers before its controller must be running.
+	// unattended is the time for which an object may keep its finalizers before its operator is started.
 	unattended: 300 * time.Millisecond,
 
-	// frame is the shortest time between two pictures, and refresh the longest, because ages change.
+	// frame is the minimum time between two updates of the display, and refresh the maximum, because ages change.
 	frame:   100 * time.Millisecond,
 	refresh: time.Second,
 
-	// scrapeEvery is how often the operator's metrics are read, and rateOver is the window of a rate.
+	// scrapeEvery is the interval for reading the operator's metrics, and rateOver is the window of a rate.
 	scrapeEvery: 250 * time.Millisecond,
 	rateOver:    5 * time.Second,
 
-	// silent is how long an operator without metrics must have run before a ready sample counts: it may be ready
-	// from an earlier run.
+	// silent is the time for which an operator without metrics must have run before a ready sample counts: the sample may be
+	// ready from an earlier run.
 	silent: 2 * time.Second,
 
 	// busy is the same for an operator that has metrics but takes long to start.
 	busy: 10 * time.Second,
 
-	// unlisted is how long ready objects are not shown while some kinds cannot be listed yet.
+	// unlisted is the time after which ready samples are reported even if some kinds cannot be listed yet.
 	unlisted: 10 * time.Second,
 
-	// stopGrace is how long the operator may take to shut down.
+	// stopGrace is the maximum time for the operator to shut down.
 	stopGrace: 10 * time.Second,
 
-	// firstPause and lastPause bound the backoff before an operator that exited is restarted. The backoff is reset when
-	// the operator has run for the time of steady.
+	// firstPause and lastPause are the limits of the backoff before an operator that exited is restarted. The backoff is reset
+	// after the operator has run for the time steady.
 	firstPause: time.Second,
 	lastPause:  30 * time.Second,
 	steady:     time.Minute,
 
-	// answerTimeout is how long a cluster that was not started by this command may take to answer.
+	// answerTimeout is the timeout for an answer of a cluster that was not started by this command.
 	answerTimeout: 5 * time.Second,
 
 	// tokenLifetime is the requested lifetime of a token; the API server may issue a shorter one. tokenRetry is the pause

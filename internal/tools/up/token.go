@@ -13,9 +13,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// credentials keep the files by which the operator shows who it is: a kubeconfig, and beside it a
-// token, which clients read again when it changes. The token is in no argument,
-// environment variable or log.
+// credentials maintains the files with the operator's credentials: a kubeconfig, and a token in the same directory, which
+// clients read again when it changes. The token is never in an argument, environment variable or log.
 type credentials struct {
 	client kubernetes.Interface
 	who    identity
@@ -30,7 +29,7 @@ func newCredentials(t *target, who identity, f *folder) (*credentials, error) {
 	return &credentials{client, who, f}, nil
 }
 
-// write writes both files and returns when the token is to be renewed.
+// write writes both files and returns the time at which the token is to be renewed.
 func (c *credentials) write(ctx context.Context, t *target) (time.Time, error) {
 	renew, err := c.renew(ctx)
 	if err != nil {
@@ -48,7 +47,7 @@ func (c *credentials) write(ctx context.Context, t *target) (time.Time, error) {
 	return renew, writeFile(c.folder.kubeconfig(), content)
 }
 
-// renew writes a new token and returns when the next is due: at half of its life.
+// renew writes a new token and returns the time of the next renewal, after half of its lifetime.
 func (c *credentials) renew(ctx context.Context) (time.Time, error) {
 	seconds := int64(timing.tokenLifetime.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
@@ -65,8 +64,7 @@ func (c *credentials) renew(ctx context.Context) (time.Time, error) {
 	return time.Now().Add(time.Until(answer.Status.ExpirationTimestamp.Time) / 2), nil
 }
 
-// keep renews the token when it is due until ctx ends. What fails is told to failed, nil when
-// it goes well again.
+// keep renews the token when it is due until ctx ends. It passes errors to failed, and nil when a renewal succeeds again.
 func (c *credentials) keep(ctx context.Context, due time.Time, failed func(error)) {
 	for {
 		timer := time.NewTimer(time.Until(due))

@@ -14,11 +14,11 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 )
 
-// remembered bounds how many certificates are known.
+// remembered is the maximum number of cached certificates.
 const remembered = 1000
 
-// certificates remembers whom client certificates stand for. Authorities do not change while a cluster
-// runs, so that a certificate stands for the same user until it expires.
+// certificates caches the users of client certificates. Certificate authorities do not change while a cluster runs. Therefore a
+// certificate belongs to the same user until it expires.
 type certificates struct {
 	next  authenticator.Request
 	clock clock.PassiveClock
@@ -27,13 +27,13 @@ type certificates struct {
 	known map[[sha256.Size]byte]holder
 }
 
-// holder is whom a certificate stands for, and until when that is known.
+// holder is the user of a certificate, and the time until which this entry is valid.
 type holder struct {
 	response authenticator.Response
 	until    time.Time
 }
 
-// cacheCertificates lets an API server look at each client certificate once a minute.
+// cacheCertificates makes an API server verify each client certificate only once a minute.
 func cacheCertificates(s *start) {
 	s.extend(controlplane.Extension{APIServer: func(config *app.Config) {
 		authentication := &config.Aggregator.GenericConfig.Authentication
@@ -62,14 +62,14 @@ func (c *certificates) AuthenticateRequest(req *http.Request) (*authenticator.Re
 	return response, ok, err
 }
 
-// byCertificate reports whether nothing but its client certificate says whom a request comes from: no
-// token, and no word of a front proxy.
+// byCertificate reports whether a request is authenticated only by its client certificate: it has no token and no headers of a
+// front proxy.
 func byCertificate(req *http.Request) bool {
 	return req.TLS != nil && len(req.TLS.PeerCertificates) > 0 && req.Header.Get("Authorization") == "" &&
 		len(req.Header.Values("X-Remote-User")) == 0 && len(req.Header.Values("Sec-Websocket-Protocol")) == 0
 }
 
-// lookup returns nil where it is not known whom a certificate stands for.
+// lookup returns nil if the user of a certificate is not cached.
 func (c *certificates) lookup(key [sha256.Size]byte) *authenticator.Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// A certificate is looked at once a minute, and again once it has expired. What is not said by a
-// certificate alone is asked each time.
+// A certificate is verified once a minute, and again after it has expired. Requests that are not authenticated by a certificate
+// alone are authenticated each time.
 func TestCertificatesAreRemembered(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

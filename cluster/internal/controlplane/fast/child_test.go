@@ -23,14 +23,14 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/fast"
 )
 
-// A process holds one control plane. Further ones are children of the test binary: the first variable makes a process
-// one, and names its directory; the second names the accelerations that it does without.
+// A process can run only one control plane. Further ones run in child processes of the test binary: the first variable makes a
+// process run one, and names its directory. The second one names the accelerations that are disabled.
 const (
 	childDir    = "OPERON_TEST_PLANE"
 	childExcept = "OPERON_TEST_PLANE_EXCEPT"
 )
 
-// serveChild runs a control plane until standard input ends. It prints how long the start took.
+// serveChild runs a control plane until standard input is closed. It prints how long the start took.
 func serveChild(dir string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -52,7 +52,7 @@ func serveChild(dir string) int {
 	return 0
 }
 
-// memory returns the resident memory of this process, as Linux prints it.
+// memory returns the resident memory of this process, in the format of Linux.
 func memory() string {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -63,7 +63,7 @@ func memory() string {
 	return strings.TrimSpace(value)
 }
 
-// child is a control plane in a process of its own.
+// child is a control plane in a separate process.
 type child struct {
 	name   string
 	took   time.Duration // by its start
@@ -72,7 +72,7 @@ type child struct {
 	stop   func()
 }
 
-// startChild starts a control plane without some accelerations, which ends with the test.
+// startChild starts a control plane without the accelerations in except. It is stopped when the test ends.
 func startChild(tb testing.TB, name string, except ...string) *child {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "cp")
@@ -122,7 +122,7 @@ func startChild(tb testing.TB, name string, except ...string) *child {
 	return &child{name, took, config, client, stop}
 }
 
-// allNames are the names of all accelerations.
+// allNames returns the names of all accelerations.
 func allNames() []string {
 	var names []string
 	for _, a := range fast.All() {

@@ -20,17 +20,17 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// content is what is stored in a namespace. There are a hundred kinds, and few of them in
-// any one: to ask the API server for each of them, twice, makes the end of a namespace
-// wait for others' where many end at once.
+// content describes the objects that are stored in a namespace. There are about a hundred kinds, and each namespace uses few of
+// them. Querying the API server for each kind, twice, makes deletions of namespaces wait for each other if there are many at
+// once.
 type content struct {
-	// prefixes are those of keys, between the registry's and the namespace.
+	// prefixes are the parts of keys between the prefix of the registry and the namespace.
 	prefixes sets.Set[string]
-	// foreign are groups that other servers serve: nobody knows where they store them.
+	// foreign are the groups that other servers serve. It is unknown where they store their objects.
 	foreign sets.Set[string]
 }
 
-// readContent returns what is stored in a namespace, or nil where that is not known.
+// readContent returns the content of a namespace, or nil if it is unknown.
 func readContent(ctx context.Context, etcd *clientv3.Client, namespace string) (*content, error) {
 	response, err := etcd.Txn(ctx).Then(
 		clientv3.OpGet(storage.Registry, clientv3.WithPrefix(), clientv3.WithKeysOnly()),
@@ -48,7 +48,7 @@ func readContent(ctx context.Context, etcd *clientv3.Client, namespace string) (
 	return &content{prefixes, foreign}, err
 }
 
-// prefixesIn are the prefixes of the keys of a namespace's objects. They are known where its own key is.
+// prefixesIn returns the key prefixes of the objects in a namespace. They are known if the key of the namespace itself exists.
 func prefixesIn(keys []*mvccpb.KeyValue, namespace string) (prefixes sets.Set[string], known bool) {
 	prefixes = sets.New[string]()
 	for _, entry := range keys {
@@ -76,13 +76,13 @@ func foreignGroups(services []*mvccpb.KeyValue) (sets.Set[string], error) {
 	return groups, nil
 }
 
-// lacks reports whether there is certainly no object of a kind.
+// lacks reports whether it is certain that no object of a kind exists.
 func (c *content) lacks(kind schema.GroupResource) bool {
 	if c == nil || c.foreign.Has(kind.Group) || c.prefixes.Has(kind.Group+"/"+kind.Resource) {
 		return false
 	}
 	if !legacyscheme.Scheme.IsGroupRegistered(kind.Group) {
-		return true // custom resources are stored by group
+		return true // custom resources are stored under their group
 	}
 	prefix, special := kubeapiserver.SpecialDefaultResourcePrefixes[kind]
 	if !special {
@@ -102,7 +102,7 @@ func contentOf(ctx context.Context) *content {
 	return c
 }
 
-// present is a client that answers by itself for kinds that a namespace lacks.
+// present is a client that answers requests locally for kinds of which a namespace has no objects.
 type present struct{ metadata.Interface }
 
 func (p present) Resource(kind schema.GroupVersionResource) metadata.Getter {
@@ -137,11 +137,10 @@ func (p presentIn) List(ctx context.Context, options metav1.ListOptions) (*metav
 	return p.ResourceInterface.List(ctx, options)
 }
 
-// errLeft tells of objects that nobody was asked about: they came late, or their kind is
-// stored elsewhere than one thinks.
+// errLeft reports objects that were not queried: they were created late, or their kind is stored under an unexpected prefix.
 var errLeft = errors.New("objects are left in the namespace")
 
-// finalizer finalizes namespaces in which nothing is stored any more.
+// finalizer finalizes namespaces that have no stored objects any more.
 type finalizer struct {
 	corev1client.NamespaceInterface
 	etcd *clientv3.Client

@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// The namespace controller is to ask of a kind wherever there may be an object of it.
+// The namespace controller queries every kind of which an object may exist.
 func TestContentLacks(t *testing.T) {
 	t.Parallel()
 	var keys []*mvccpb.KeyValue

@@ -16,10 +16,10 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 )
 
-// constructor builds a controller, or returns nil where the settings disable it.
+// constructor builds a controller. It returns nil if the settings disable the controller.
 type constructor func(context.Context, app.ControllerContext) (app.Controller, error)
 
-// controllers are those that accelerations replace, by name.
+// controllers are the controllers that accelerations replace, by name.
 type controllers struct{ built map[string]constructor }
 
 func (r *controllers) replace(name string, build constructor) {
@@ -29,9 +29,9 @@ func (r *controllers) replace(name string, build constructor) {
 	r.built[name] = build
 }
 
-// run runs every controller until ctx ends. It takes the steps of app.Run, from the parts that its package exports,
-// and puts in those that accelerations replace. A user's settings may have the manager serve metrics or elect a leader:
-// such a manager is left to app.Run, without these accelerations.
+// run runs every controller until ctx ends. It performs the steps of app.Run with the parts that its package exports, and adds
+// the controllers that accelerations replace. If the user's settings make the manager serve metrics or elect a leader, app.Run
+// runs the manager without these accelerations.
 func (r *controllers) run(ctx context.Context, c *config.CompletedConfig) error {
 	if c.SecureServing != nil || c.ComponentConfig.Generic.LeaderElection.LeaderElect {
 		return app.Run(ctx, c)
@@ -64,8 +64,7 @@ func (r *controllers) run(ctx context.Context, c *config.CompletedConfig) error 
 	return nil
 }
 
-// clientBuilders returns the one that acts as the manager itself, and the one that the
-// controllers get.
+// clientBuilders returns two client builders: root acts as the manager itself, each is for the controllers.
 func clientBuilders(c *config.CompletedConfig) (root, each clientbuilder.ControllerClientBuilder) {
 	root = clientbuilder.SimpleControllerClientBuilder{ClientConfig: c.Kubeconfig}
 	if !c.ComponentConfig.KubeCloudShared.UseServiceAccountCredentials {
@@ -75,7 +74,7 @@ func clientBuilders(c *config.CompletedConfig) (root, each clientbuilder.Control
 	return root, clientbuilder.NewDynamicClientBuilder(anonymous, c.Client.CoreV1(), metav1.NamespaceSystem)
 }
 
-// build builds those that are enabled: those that are replaced here, and the one whose constructor is not exported.
+// build builds the enabled controllers, including the replaced ones and the one whose constructor is not exported.
 func (r *controllers) build(ctx context.Context, manager app.ControllerContext, root clientbuilder.ControllerClientBuilder) ([]app.Controller, error) {
 	descriptors := app.NewControllerDescriptors()
 	replaced := maps.Clone(r.built)
@@ -97,12 +96,12 @@ func (r *controllers) build(ctx context.Context, manager app.ControllerContext, 
 			ours = append(ours, controller)
 		}
 	}
-	// Nobody asks for the health of a manager that does not serve.
+	// The health of a manager that does not serve is never queried.
 	others, err := app.BuildControllers(ctx, manager, descriptors, nil, healthz.NewMutableHealthzHandler())
 	return append(ours, others...), err
 }
 
-// loop is a controller that is a function.
+// loop is a controller that consists of one function.
 type loop struct {
 	name string
 	run  func(context.Context)

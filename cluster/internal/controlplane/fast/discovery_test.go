@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// looks notes when the server was asked.
+// looks records when the server was queried.
 type looks struct {
 	discovery.ServerResourcesInterface
 	start time.Time
@@ -23,8 +23,8 @@ func (l *looks) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	return nil, nil
 }
 
-// Without news the server is asked every 30 s; with news, a moment later, once for all that
-// comes together, and then ever less.
+// Without news, the server is queried every 30 s. After news, it is queried a moment later, once for all news of that moment,
+// and then at growing intervals.
 func TestHeldDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		news, done := make(chan struct{}, 1), make(chan struct{})

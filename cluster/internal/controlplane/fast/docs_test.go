@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/fast"
 )
 
-// The table in docs/cluster.md is the list of accelerations.
+// The table in docs/cluster.md lists exactly the accelerations.
 func TestAccelerationsAreDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../../docs/cluster.md")

@@ -8,17 +8,17 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 )
 
-// Acceleration is one thing that is done in another way than the components do it by themselves, to the same end.
+// Acceleration replaces one behavior of the components by a faster or smaller one with the same result.
 type Acceleration struct {
-	// Name of the acceleration, in lower case with hyphens.
+	// Name is the name of the acceleration, in lower case with hyphens.
 	Name string
-	// Gain states what the acceleration saves. Figures of the start are the difference of two medians of BenchmarkStart.
+	// Gain states what the acceleration saves. Start times are differences of two medians of BenchmarkStart.
 	Gain string
 
 	apply func(*start)
 }
 
-// start is what accelerations apply to: one start of a control plane.
+// start is one start of a control plane, to which accelerations apply.
 type start struct {
 	cfg         controlplane.Config
 	extensions  []controlplane.Extension
@@ -27,7 +27,7 @@ type start struct {
 
 func (s *start) extend(e controlplane.Extension) { s.extensions = append(s.extensions, e) }
 
-// All lists the accelerations.
+// All returns all accelerations.
 func All() []Acceleration {
 	return []Acceleration{
 		{"etcd-election", "startup takes 0.3 s less: etcd elects itself leader within 50 ms", quickElection},
@@ -42,7 +42,7 @@ func All() []Acceleration {
 	}
 }
 
-// Extensions applies the accelerations to a control plane that starts with cfg, except for those whose names are in except.
+// Extensions applies the accelerations to a control plane that starts with cfg, except the ones that except names.
 func Extensions(cfg controlplane.Config, except ...string) []controlplane.Extension {
 	s := &start{cfg: cfg}
 	for _, a := range All() {

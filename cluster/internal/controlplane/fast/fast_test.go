@@ -21,11 +21,11 @@ import (
 var (
 	plane  *controlplane.ControlPlane
 	client *kubernetes.Clientset
-	asked  sync.Map // path of a request → when it first came
-	looks  moments  // when the garbage collector asked what is served
+	asked  sync.Map // path of a request → time of its first occurrence
+	looks  moments  // times at which the garbage collector queried the served kinds
 )
 
-// moments are when something happened. They may be noted by several goroutines.
+// moments are the times of events. Several goroutines may add to them.
 type moments struct {
 	mu  sync.Mutex
 	all []time.Time
@@ -37,7 +37,7 @@ func (m *moments) note() {
 	m.all = append(m.all, time.Now())
 }
 
-// since returns those after a moment.
+// since returns the moments after start.
 func (m *moments) since(start time.Time) []time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

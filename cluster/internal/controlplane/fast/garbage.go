@@ -17,11 +17,11 @@ import (
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 )
 
-// newGarbage builds the garbage collector, as app.Run does; but it looks for new kinds as
-// soon as there is news of any. nil: the settings have none.
+// newGarbage builds the garbage collector like app.Run does, but the collector checks for new kinds as soon as there is news of
+// any. It returns nil if the settings disable the collector.
 //
-// The collector's Sync looks in a fixed period. Its period here is short, and what it looks
-// through holds it until there is reason to look.
+// The collector's Sync checks at a fixed period. Its period here is short, and the discovery client blocks it until there is a
+// reason to check.
 func newGarbage(ctx context.Context, manager app.ControllerContext) (app.Controller, error) {
 	if manager.GraphBuilder == nil {
 		return nil, nil
@@ -39,7 +39,7 @@ func newGarbage(ctx context.Context, manager app.ControllerContext) (app.Control
 	if err != nil {
 		return nil, err
 	}
-	config.QPS *= 2 // as app.Run: a deletion takes two requests
+	config.QPS *= 2 // like app.Run: a deletion takes two requests
 	writer, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func newGarbage(ctx context.Context, manager app.ControllerContext) (app.Control
 	}}, nil
 }
 
-// newsOfKinds returns a channel that holds something when a kind may have come or gone. It
-// costs no watch: the collector has one on these two, as on everything else.
+// newsOfKinds returns a channel that receives a value when a kind may have been added or removed. It needs no additional watch:
+// the collector watches these two kinds, like all others.
 func newsOfKinds(manager app.ControllerContext) (<-chan struct{}, error) {
 	news := make(chan struct{}, 1)
 	tell := func(object any) {
@@ -92,14 +92,14 @@ func newsOfKinds(manager app.ControllerContext) (<-chan struct{}, error) {
 	return news, nil
 }
 
-// partOfServer tells the APIServices of built-in kinds, of which the collector learns when it
-// first looks: three dozen of them are there by then, and they are not to make it look again.
+// partOfServer reports whether object is an APIService of built-in kinds. The collector discovers these on its first check:
+// about three dozen exist by then, and they must not trigger another check.
 func partOfServer(object any) bool {
 	about, err := meta.Accessor(object)
 	return err == nil && about.GetLabels()[autoregister.AutoRegisterManagedLabel] == "onstart"
 }
 
-// leave leaves a note unless one is there.
+// leave sends a note unless the channel already contains one.
 func leave(notes chan<- struct{}) {
 	select {
 	case notes <- struct{}{}:
@@ -107,18 +107,17 @@ func leave(notes chan<- struct{}) {
 	}
 }
 
-// heldDiscovery answers what kinds are served at once the first time, then when there is news
-// of kinds, and every 30 s. What the news is of may be served a moment later only, so that
-// it answers again after news, ever later.
+// heldDiscovery returns the served kinds at once on the first call, then when there is news of kinds, and every 30 s. A kind
+// may be served only a moment after its news. Therefore it returns again several times after news, at growing intervals.
 type heldDiscovery struct {
 	discovery.ServerResourcesInterface
 	news <-chan struct{}
 	done <-chan struct{}
 
-	pause time.Duration // until the next answer without news; 0: there was none yet
+	pause time.Duration // until the next answer without news; 0: no answer yet
 }
 
-// ServerPreferredResources is what the collector asks for. Only one may ask at a time.
+// ServerPreferredResources is the query of the collector. It must not be called concurrently.
 func (d *heldDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	d.hold()
 	return d.ServerResourcesInterface.ServerPreferredResources()

@@ -19,7 +19,7 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// The children of an object go with it although its kind was installed a moment before.
+// The child objects of an object are deleted with it even if its kind was installed just before.
 func TestChildrenOfNewKindGo(t *testing.T) {
 	installKind(t, "lamp")
 	child := createFamily(t, "lamp")
@@ -27,7 +27,7 @@ func TestChildrenOfNewKindGo(t *testing.T) {
 	awaitGone(t, child)
 }
 
-// The first who asks for all objects of a kind is the collector, in order to watch them.
+// The collector is the first client that lists all objects of a kind, in order to watch them.
 func TestNewKindIsWatched(t *testing.T) {
 	start := time.Now()
 	installKind(t, "lantern")
@@ -40,8 +40,8 @@ func TestNewKindIsWatched(t *testing.T) {
 	})
 }
 
-// The collector looks what is served as soon as it hears of a new kind, and again a moment later. By itself, it looks
-// twice a minute. How long each look takes is the machine's.
+// The collector checks which kinds are served as soon as it receives news of a new kind, and again a moment later. Without
+// news, it checks twice a minute. The duration of each check depends on the machine.
 func TestCollectorHearsOfNewKinds(t *testing.T) {
 	const farApart = 15 * time.Second
 	start := time.Now()
@@ -57,7 +57,7 @@ func TestCollectorHearsOfNewKinds(t *testing.T) {
 	})
 }
 
-// A kind that was removed and is installed again is known again.
+// A kind that was removed and installed again is detected again.
 func TestChildrenOfKindThatCameBackGo(t *testing.T) {
 	for range 2 {
 		remove := installKind(t, "bulb")
@@ -68,8 +68,8 @@ func TestChildrenOfKindThatCameBackGo(t *testing.T) {
 	}
 }
 
-// The collector knows a kind by its objects: only one that it watches is asked to wait for
-// its children before it goes.
+// The collector processes a foreground deletion only if it watches the kind of the object: the child objects are deleted first,
+// then the owner.
 func TestNewKindIsDeletedInForeground(t *testing.T) {
 	installKind(t, "wick")
 	child := createFamily(t, "wick")
@@ -84,7 +84,7 @@ func TestNewKindIsDeletedInForeground(t *testing.T) {
 	})
 }
 
-// installKind returns when objects of the kind can be made, and what removes it.
+// installKind installs a kind and returns when its objects can be created. It returns a function that removes the kind.
 func installKind(t *testing.T, name string) (remove func()) {
 	t.Helper()
 	definition := &unstructured.Unstructured{Object: map[string]any{
@@ -135,8 +135,7 @@ func ownerOf(name string) *unstructured.Unstructured {
 	}}
 }
 
-// createFamily makes an object of the kind and a ConfigMap that it owns, whose name it
-// returns.
+// createFamily creates an object of the kind and a ConfigMap that it owns, and returns the name of the ConfigMap.
 func createFamily(t *testing.T, name string) (child string) {
 	t.Helper()
 	owner, err := objects(t, name).Create(t.Context(), ownerOf(name), metav1.CreateOptions{})

@@ -22,12 +22,12 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 )
 
-// namespaces empties the namespaces that are being deleted.
+// namespaces is a controller that deletes the contents of namespaces that are being deleted.
 type namespaces struct {
 	lister  corelisters.NamespaceLister
 	synced  cache.InformerSynced
 	queue   workqueue.TypedRateLimitingInterface[string]
-	etcd    *clientv3.Client // nil: settings of the API server choose what is stored where
+	etcd    *clientv3.Client // nil: settings of the API server change where objects are stored
 	deleter deletion.NamespacedResourcesDeleterInterface
 }
 
@@ -44,7 +44,7 @@ func deleteNamespacesAtOnce(s *start) {
 	})
 }
 
-// keysAreKnown reports whether the API server stores all objects in its etcd, under the keys that they have by default.
+// keysAreKnown reports whether the API server stores all objects in its etcd under their default keys.
 func keysAreKnown(cfg controlplane.Config) bool {
 	for flag := range cfg.APIServer {
 		if strings.HasPrefix(flag, "etcd-") {
@@ -54,14 +54,14 @@ func keysAreKnown(cfg controlplane.Config) bool {
 	return true
 }
 
-// newNamespaces builds the namespace controller. It removes what kube-controller-manager's does, by the
-// same code, but begins five seconds sooner, and looks again sooner where pods take their time to end.
+// newNamespaces builds the namespace controller. It removes the same objects as the one of kube-controller-manager, with the
+// same code, but it starts five seconds earlier, and retries earlier if pods take long to terminate.
 func newNamespaces(ctx context.Context, manager app.ControllerContext, etcd *clientv3.Client) (app.Controller, error) {
 	config, err := manager.NewClientConfig("namespace-controller")
 	if err != nil {
 		return nil, err
 	}
-	config.QPS *= 20 // as app.Run: each kind is asked for
+	config.QPS *= 20 // like app.Run: each kind is queried
 	config.Burst *= 100
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -91,7 +91,7 @@ func newNamespaces(ctx context.Context, manager app.ControllerContext, etcd *cli
 	return loop{names.NamespaceController, func(ctx context.Context) { n.run(ctx, workers) }}, nil
 }
 
-// note takes down a namespace that is being deleted.
+// note enqueues a namespace that is being deleted.
 func (n *namespaces) note(object any) {
 	if namespace, ok := object.(*corev1.Namespace); ok && namespace.DeletionTimestamp != nil {
 		n.queue.AddAfter(namespace.Name, timing.namespaceNotice)
@@ -114,7 +114,7 @@ func (n *namespaces) run(ctx context.Context, workers int) {
 	<-ctx.Done()
 }
 
-// next empties one namespace, and returns false when there will be no more.
+// next processes one namespace of the queue. It returns false when the queue is shut down.
 func (n *namespaces) next(ctx context.Context) bool {
 	name, over := n.queue.Get()
 	if over {

@@ -14,8 +14,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/planetest"
 )
 
-// A namespace that is deleted is emptied and goes, without the five seconds that members of larger clusters
-// are given to hear of it, and nothing comes into it in the meantime. What has a finalizer keeps it.
+// A deleted namespace is emptied and removed, without the five seconds that the members of larger clusters get to notice the
+// deletion. No object is created in it in the meantime. An object with a finalizer blocks the removal.
 func TestNamespaceGoes(t *testing.T) {
 	const name = "going"
 	made, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -39,7 +39,7 @@ func TestNamespaceGoes(t *testing.T) {
 		_, err := maps.Get(ctx, "plain", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
-	// The controller may be about to delete it: a patch does not mind.
+	// The controller may be deleting the object at the same time. A patch causes no conflict.
 	if _, err := maps.Patch(t.Context(), "kept", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestNamespaceGoes(t *testing.T) {
 	})
 }
 
-// Nothing of a namespace outlives it, wherever the API server stores it.
+// No object of a namespace outlives it, regardless of where the API server stores it.
 func TestNamespaceTakesAllWithIt(t *testing.T) {
 	const name = "full"
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {

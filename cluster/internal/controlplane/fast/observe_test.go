@@ -16,7 +16,7 @@ import (
 // document is a JSON document.
 type document = map[string]any
 
-// request sends a request and returns what is answered.
+// request sends a request and returns the status code and the response.
 func (c *child) request(ctx context.Context, method, path, body string) (int, document, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.config.Host+path, strings.NewReader(body))
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *child) request(ctx context.Context, method, path, body string) (int, do
 	return response.StatusCode, answer, nil
 }
 
-// get returns a document that has to exist.
+// get returns a document, which must exist.
 func (c *child) get(ctx context.Context, path string) (document, error) {
 	code, answer, err := c.request(ctx, http.MethodGet, path, "")
 	if err == nil && code != http.StatusOK {
@@ -55,7 +55,7 @@ func (c *child) get(ctx context.Context, path string) (document, error) {
 	return answer, err
 }
 
-// discoveryOf returns the documents of discovery by path.
+// discoveryOf returns the discovery documents by path.
 func discoveryOf(ctx context.Context, c *child) (map[string]string, error) {
 	all := map[string]string{}
 	paths := []string{"/api", "/apis", "/api/v1"}
@@ -104,7 +104,7 @@ func openAPIOf(ctx context.Context, c *child) (map[string]string, error) {
 	return all, nil
 }
 
-// objectsOf returns all objects of a cluster by path, except for Events.
+// objectsOf returns all objects of a cluster by path, except Events.
 func objectsOf(ctx context.Context, c *child) (map[string]string, error) {
 	discovered, err := discoveryOf(ctx, c)
 	if err != nil {
@@ -139,18 +139,17 @@ func objectsOf(ctx context.Context, c *child) (map[string]string, error) {
 	return all, nil
 }
 
-// volatile are fields whose values differ between any two clusters, or that a bootstrap object has only where it was
-// written by a client.
+// volatile are fields whose values differ between any two clusters, or that a bootstrap object has only if a client wrote it.
 var volatile = []string{
 	"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields", "lastTransitionTime", "lastUpdateTime",
 	"renewTime", "acquireTime", "startTime", "time", "caBundle", "token", "ca.crt", "expirationTimestamp", "metadata.resourceVersion",
 	"authentication.kubernetes.io/credential-id", "observedGeneration",
 }
 
-// unique are parts of values and names that differ between any two clusters.
+// unique matches the parts of values and names that differ between any two clusters.
 var unique = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|apiserver-[a-z0-9]{26}|kube-api-access-[a-z0-9]{5}|127\.0\.0\.1:[0-9]+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----\n?|:[0-9a-f]{24}\b|"targetPort":[0-9]{5}|(b-|-)[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 
-// normal writes a document without what differs between any two clusters.
+// normal encodes a document without the parts that differ between any two clusters.
 func normal(value any) string {
 	strip(value)
 	var data bytes.Buffer
@@ -178,7 +177,7 @@ func strip(value any) {
 	}
 }
 
-// script is a scenario that runs on one cluster. After an error it does nothing any more.
+// script is a scenario that runs on one cluster. After an error, it does nothing.
 type script struct {
 	ctx   context.Context
 	child *child
@@ -186,7 +185,7 @@ type script struct {
 	err   error
 }
 
-// do sends a request, notes the answer and returns it.
+// do sends a request, records the response and returns it.
 func (s *script) do(method, path, body string) document {
 	if s.err != nil {
 		return nil
@@ -209,17 +208,17 @@ func (s *script) note(method, path string, code int, answer document) document {
 	return kept
 }
 
-// await asks for a document until it is as it should be, and notes that.
+// await reads a document until the condition holds, and records it.
 func (s *script) await(path string, holds func(code int, answer document) bool) document {
 	return s.repeat(http.MethodGet, path, "", holds)
 }
 
-// repeat sends a request until the answer is as it should be, and notes that.
+// repeat sends a request until the condition holds for the response, and records the response.
 func (s *script) repeat(method, path, body string, holds func(code int, answer document) bool) document {
 	if s.err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, 6*time.Minute) // longer than the resync of quotas, which heals a missed event
+	ctx, cancel := context.WithTimeout(s.ctx, 6*time.Minute) // longer than the resync period of quotas, which repairs a missed event
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -237,12 +236,12 @@ func (s *script) repeat(method, path, body string, holds func(code int, answer d
 	}
 }
 
-// gone awaits that an object does not exist any more.
+// gone waits until an object does not exist.
 func (s *script) gone(path string) {
 	s.await(path, func(code int, _ document) bool { return code == http.StatusNotFound })
 }
 
-// exists awaits that an object exists.
+// exists waits until an object exists.
 func (s *script) exists(path string) document {
 	return s.await(path, func(code int, _ document) bool { return code == http.StatusOK })
 }

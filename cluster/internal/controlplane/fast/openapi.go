@@ -25,34 +25,31 @@ const (
 	openAPIV3     = "/openapi/v3"
 )
 
-// openAPI serves the OpenAPI documents of the built-in kinds, and builds them when a user
-// first asks. Building them ahead, as kube-apiserver does, takes a third of the start and
-// 30 MB; an operator never asks, kubectl does. Documents of custom resources are not
-// affected: their controllers publish them as they do anywhere.
+// openAPI serves the OpenAPI documents of the built-in kinds, and builds them on the first request of a user. kube-apiserver
+// builds them in advance, which takes a third of the start and 30 MB. Operators never request them, kubectl does. Documents of
+// custom resources are not affected: their controllers publish them as usual.
 //
-// Guarantees: whoever asks for a document gets it whole, as kube-apiserver would serve it.
+// Guarantees: every response contains the complete document, as kube-apiserver would serve it.
 //
-// Assumptions: the aggregator merges the documents of the servers behind it by asking them
-// for /openapi/v3 every second, and for /openapi/v2 when it is asked itself.
+// Assumptions: the aggregator merges the documents of the servers behind it. It requests /openapi/v3 from them every second,
+// and /openapi/v2 when it receives a request for that document.
 //
-// Where the state is kept across starts, nothing is put off: a stored policy may need the
-// documents from the first request on.
+// If the state is retained across starts, nothing is deferred: a stored policy may need the documents for the first request.
 //
-// Caveats: the first who asks waits for the building and for the aggregator's next
-// question, together up to two seconds; the first who writes a MutatingAdmissionPolicy
-// waits up to five more.
+// Caveats: the first request waits for the documents to be built and for the next request of the aggregator, together up to two
+// seconds. The first write of a MutatingAdmissionPolicy waits up to five more seconds.
 type openAPI struct {
 	v2 *common.Config
 	v3 *common.OpenAPIV3Config
 
 	server    *genericapiserver.GenericAPIServer
-	merged    http.Handler // the aggregator's, which asks for no credentials
+	merged    http.Handler // the aggregator's handler, which requires no credentials
 	built     atomic.Bool
 	documents func() http.Handler
-	// publishing is held by who waits for the aggregator to serve them, which is noted in aggregating.
+	// publishing is locked by the request that waits until the aggregator serves the documents. aggregating is set when it does.
 	publishing  sync.Mutex
 	aggregating atomic.Bool
-	// admission is closed when the API server's own admission knows the documents.
+	// admission is closed when the API server's own admission has read the documents.
 	admission chan struct{}
 	seen      sync.Once
 }
@@ -69,7 +66,7 @@ func deferOpenAPI(s *start) {
 	})
 }
 
-// newOpenAPI keeps the API server from building documents at its start.
+// newOpenAPI prevents the API server from building documents at its start.
 func newOpenAPI(config *app.Config) *openAPI {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	generic.SkipOpenAPIInstallation = true
@@ -78,8 +75,7 @@ func newOpenAPI(config *app.Config) *openAPI {
 	return o
 }
 
-// install puts the documents' handlers into the API server, which stands behind the
-// aggregator.
+// install adds the handlers of the documents to the API server behind the aggregator.
 func (o *openAPI) install(s controlplane.APIServer) {
 	o.server, o.merged = s.Server, s.Aggregator.GenericAPIServer.UnprotectedHandler()
 	paths := s.Server.Handler.NonGoRestfulMux
@@ -101,7 +97,7 @@ func (o *openAPI) build() http.Handler {
 
 func (o *openAPI) serve(w http.ResponseWriter, r *http.Request) { o.documents().ServeHTTP(w, r) }
 
-// serveRoot lists the groups that have a document: none, before a user has asked.
+// serveRoot lists the groups that have a document. The list is empty until a user requests documents.
 func (o *openAPI) serveRoot(w http.ResponseWriter, r *http.Request) {
 	if o.built.Load() {
 		o.serve(w, r)
@@ -113,7 +109,7 @@ func (o *openAPI) serveRoot(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wrap lets a user's request that needs the documents wait until there are documents.
+// wrap delays user requests that need the documents until the documents are served.
 func (o *openAPI) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if controlplane.OwnComponent(r) {
@@ -128,8 +124,8 @@ func (o *openAPI) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// provide has the documents built for requests that need them. kubectl asks for them soon
-// after its first request, so that building starts with that.
+// provide builds the documents for requests that need them. kubectl requests them soon after its first request. Therefore its
+// first request starts the build.
 func (o *openAPI) provide(r *http.Request) error {
 	switch {
 	case strings.HasPrefix(r.URL.Path, openAPIPrefix):
@@ -142,8 +138,8 @@ func (o *openAPI) provide(r *http.Request) error {
 	return nil
 }
 
-// answerOwn notes that the API server's own admission has seen the documents: it asks for
-// their list every five seconds, to apply mutating policies by them.
+// answerOwn records that the API server's own admission has read the documents: it requests their list every five seconds, to
+// apply mutating policies with them.
 func (o *openAPI) answerOwn(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	complete := r.URL.Path == openAPIV3 && o.aggregating.Load()
 	next.ServeHTTP(w, r)
@@ -152,8 +148,8 @@ func (o *openAPI) answerOwn(w http.ResponseWriter, r *http.Request, next http.Ha
 	}
 }
 
-// known returns when admission knows the documents, without which it would refuse what a
-// mutating policy applies to.
+// known returns when admission has read the documents. Without them, admission would reject the objects that a mutating policy
+// applies to.
 func (o *openAPI) known(ctx context.Context) error {
 	if err := o.published(ctx); err != nil {
 		return err
@@ -166,8 +162,8 @@ func (o *openAPI) known(ctx context.Context) error {
 	}
 }
 
-// published builds the documents and returns when the aggregator serves those of version 3. Where it takes too long,
-// the next who asks waits for it again.
+// published builds the documents and returns when the aggregator serves the documents of version 3. After a timeout, the next
+// request waits for them again.
 func (o *openAPI) published(ctx context.Context) error {
 	o.publishing.Lock()
 	defer o.publishing.Unlock()
@@ -202,7 +198,7 @@ func (o *openAPI) aggregated(ctx context.Context) bool {
 	return bytes.Contains(answer.body.Bytes(), []byte(`"api/v1"`))
 }
 
-// recorder keeps an answer that is for this process alone.
+// recorder stores a response for use in this process only.
 type recorder struct {
 	header http.Header
 	body   bytes.Buffer

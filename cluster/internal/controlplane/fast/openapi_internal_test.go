@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An aggregator that took too long once does not keep the documents from who asks later.
+// After an aggregator took too long once, later requests still receive the documents.
 func TestDocumentsAreAwaitedAnew(t *testing.T) {
 	t.Parallel()
 	var serves atomic.Bool

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/planetest"
 )
 
-// Every group and version that discovery knows has a document, from the first question on.
+// Every group and version in discovery has a document, starting with the first request.
 func TestOpenAPIIsWhole(t *testing.T) {
 	paths, err := client.Discovery().OpenAPIV3().Paths()
 	if err != nil {
@@ -25,7 +25,7 @@ func TestOpenAPIIsWhole(t *testing.T) {
 	}
 	for _, group := range groups.Groups {
 		if strings.HasSuffix(group.Name, ".example.com") {
-			continue // of other tests: on its way out
+			continue // created by other tests: being removed
 		}
 		for _, version := range group.Versions {
 			path := "apis/" + version.GroupVersion
@@ -51,8 +51,7 @@ func TestOpenAPIIsWhole(t *testing.T) {
 	}
 }
 
-// The API server's admission applies mutating policies by the OpenAPI documents, and
-// refuses what it has none for.
+// The API server's admission uses the OpenAPI documents to apply mutating policies, and rejects objects without a document.
 func TestMutatingPolicyApplies(t *testing.T) {
 	policies := client.AdmissionregistrationV1().MutatingAdmissionPolicies()
 	bindings := client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings()

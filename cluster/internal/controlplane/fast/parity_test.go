@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestParity compares a cluster that has all accelerations with one that has none: the objects of a fresh cluster,
-// discovery and OpenAPI documents, the answers to each step of the scenarios, and the objects that are left then.
+// TestParity compares a cluster with all accelerations with a cluster without any: the objects of a new cluster, discovery and
+// OpenAPI documents, the responses to each step of the scenarios, and the objects that remain after them.
 func TestParity(t *testing.T) {
 	sides := [2]*child{}
 	for i, except := range [][]string{nil, allNames()} {
@@ -47,10 +47,10 @@ func TestParity(t *testing.T) {
 	alike(t, "objects that are left", sides, func(c *child) (map[string]string, error) { return objectsOf(t.Context(), c) })
 }
 
-// alikeIn is how long two clusters may differ: what their controllers and the aggregator do takes a moment.
+// alikeIn is how long two clusters may differ: their controllers and the aggregator need some time.
 const alikeIn = time.Minute
 
-// alike fails the test unless both clusters show the same in time.
+// alike fails the test unless both clusters look the same before the timeout.
 func alike(t *testing.T, what string, sides [2]*child, look func(*child) (map[string]string, error)) {
 	t.Helper()
 	ticker := time.NewTicker(200 * time.Millisecond)
@@ -75,7 +75,7 @@ func alike(t *testing.T, what string, sides [2]*child, look func(*child) (map[st
 	}
 }
 
-// differences lists what differs between a fast and a plain cluster, by name.
+// differences lists the differences between a fast and a plain cluster by name.
 func differences(fast, plain map[string]string) string {
 	all := maps.Clone(fast)
 	maps.Copy(all, plain)

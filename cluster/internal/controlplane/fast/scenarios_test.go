@@ -13,7 +13,7 @@ const (
 	kinds      = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 )
 
-// scenarios are what is done to both clusters, side by side. Each has objects of its own.
+// scenarios run on both clusters at the same time. Each uses its own objects.
 var scenarios = map[string]func(*script){
 	"background deletion": func(s *script) {
 		family(s, configMaps, "background", "")
@@ -151,7 +151,7 @@ var scenarios = map[string]func(*script){
 	},
 }
 
-// family makes an owner and a ConfigMap that it owns, which may have a finalizer.
+// family creates an owner and a ConfigMap that it owns, which may have a finalizer.
 func family(s *script, owners, name, finalizer string) {
 	apiVersion, kind := "v1", "ConfigMap"
 	if owners != configMaps {
@@ -162,7 +162,7 @@ func family(s *script, owners, name, finalizer string) {
 	s.do(http.MethodPost, configMaps, owned(apiVersion, kind, name, uid, finalizer))
 }
 
-// owned is the manifest of a ConfigMap that another object owns.
+// owned returns the manifest of a ConfigMap that another object owns.
 func owned(apiVersion, kind, name, uid, finalizer string) string {
 	finalizers := ""
 	if finalizer != "" {
@@ -176,7 +176,7 @@ func deployment(name string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"replicas":1,"selector":{"matchLabels":{"app":%[1]q}},"template":{"metadata":{"labels":{"app":%[1]q}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}`, name)
 }
 
-// newNamespace makes a namespace and awaits what each gets.
+// newNamespace creates a namespace and waits for the objects that every namespace gets.
 func newNamespace(s *script, name, finalizer string) {
 	finalizers := ""
 	if finalizer != "" {
@@ -187,7 +187,7 @@ func newNamespace(s *script, name, finalizer string) {
 	s.exists(namespaces + "/" + name + "/configmaps/kube-root-ca.crt")
 }
 
-// installed makes a kind and awaits that it is served.
+// installed installs a kind and waits until it is served.
 func installed(s *script, name string) {
 	s.do(http.MethodPost, kinds, fmt.Sprintf(`{"metadata":{"name":"%[1]ss.parity.example.com"},"spec":{"group":"parity.example.com","scope":"Namespaced",
 		"names":{"plural":"%[1]ss","singular":%[1]q,"kind":"Lamp"},"versions":[{"name":"v1","served":true,"storage":true,
@@ -195,7 +195,7 @@ func installed(s *script, name string) {
 	s.await("/apis/parity.example.com/v1/namespaces/default/"+name+"s", func(code int, _ document) bool { return code == http.StatusOK })
 }
 
-// review notes whom a token stands for. The API server may not have seen the Secret of a new one yet.
+// review records the user of a token. The API server may not have seen the Secret of a new token yet.
 func (s *script) review(token string) {
 	body := fmt.Sprintf(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":%q}}`, token)
 	s.repeat(http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", body, func(_ int, review document) bool {

@@ -22,9 +22,9 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// slowHooks write the bootstrap objects one by one, and each waits a second before its
-// first attempt. seed writes the same objects straight into an empty etcd instead. Where
-// the state is an older start's, the hooks run: the policy may be a newer one.
+// slowHooks write the bootstrap objects one by one, and each waits a second before its first attempt. seed writes the same
+// objects directly to an empty etcd instead. If the state is from an earlier start, the hooks run: the policy may have a newer
+// version.
 var slowHooks = sets.New(
 	"rbac/bootstrap-roles",
 	"scheduling/bootstrap-system-priority-classes",
@@ -46,9 +46,9 @@ func seedBootstrap(s *start) {
 	})
 }
 
-// seed writes what an API server bootstraps, as it would store it: the RBAC policy, the
-// system priority classes and the system namespaces. The policy is the API server's own;
-// only the way in is shorter (see slowHooks).
+// seed writes the bootstrap objects of an API server in the format in which it stores them: the RBAC policy, the system
+// priority classes and the system namespaces. The policy is the API server's own. It is only written in a shorter way (see
+// slowHooks).
 func seed(ctx context.Context, client *clientv3.Client) error {
 	entries, err := seedEntries(metav1.NewTime(time.Now().Truncate(time.Second)))
 	if err != nil {
@@ -74,7 +74,7 @@ func seedEntries(now metav1.Time) ([]clientv3.Op, error) {
 	return ops, nil
 }
 
-// bootstrapObject is an object and the resource that it is stored as.
+// bootstrapObject is an object and the resource under which it is stored.
 type bootstrapObject struct {
 	resource schema.GroupVersionResource
 	object   runtime.Object
@@ -89,7 +89,7 @@ func bootstrapObjects() []bootstrapObject {
 		add(corev1.SchemeGroupVersion, "namespaces", namespace(name))
 	}
 	for _, class := range priorityclasses.SystemPriorityClasses() {
-		class.Generation = 1 // as the API server sets it
+		class.Generation = 1 // like the API server
 		add(schedulingv1.SchemeGroupVersion, "priorityclasses", class)
 	}
 	for _, role := range append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...) {

@@ -7,8 +7,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 )
 
-// A single member elects itself. With these ticks it does so in about 50 ms, where the
-// defaults (100 ms, 1 s) take up to a second.
+// A single member elects itself. With these ticks, the election takes about 50 ms. With the defaults (100 ms, 1 s), it takes up
+// to a second.
 const (
 	etcdTickMs     = 10
 	etcdElectionMs = 50
@@ -20,10 +20,10 @@ func quickElection(s *start) {
 	}})
 }
 
-// connectionBuffer replaces the 32 KiB that gRPC takes in each direction, in bytes.
+// connectionBuffer replaces the 32 KiB that gRPC uses in each direction, in bytes.
 const connectionBuffer = 4 << 10
 
-// smallBuffers saves memory: the API server has a connection to etcd for each kind, most of which are silent.
+// smallBuffers saves memory: the API server has one connection to etcd for each kind, and most of them are idle.
 func smallBuffers(s *start) {
 	s.extend(controlplane.Extension{Etcd: func(config *embed.Config) {
 		config.GRPCAdditionalServerOptions = []grpc.ServerOption{
@@ -32,7 +32,7 @@ func smallBuffers(s *start) {
 	}})
 }
 
-// quickenControllers has controllers work as soon as the cluster can, not at the pace that spares a large one.
+// quickenControllers makes controllers work as fast as the cluster can, without the rate limits that protect a large cluster.
 func quickenControllers(s *start) {
 	s.extend(controlplane.Extension{
 		ControllerManager: controlplane.Settings{

@@ -11,35 +11,32 @@ var timing = struct {
 	namespaceRetryMin, namespaceRetryMax time.Duration
 	publishPeriod, publishDeadline       time.Duration
 }{
-	// rememberCertificate is how long it is known whom a client certificate stands for. kube-apiserver works
-	// that out for every request, twice where front proxies are trusted too, which was a fifth of the
-	// processor time of a cluster under small requests.
+	// rememberCertificate is how long the user of a client certificate is cached. kube-apiserver determines the user for every
+	// request, and twice if it also trusts front proxies. This took a fifth of the processor time of a cluster with small requests.
 	rememberCertificate: time.Minute,
 
-	// newKindsPeriod is how often the garbage collector looks for new kinds without news of any.
+	// newKindsPeriod is how often the garbage collector checks for new kinds without news of any.
 	newKindsPeriod: 30 * time.Second,
 
-	// newKindsPause lies between two looks at what is served. It is also how long the garbage collector
-	// waits to have listed the objects of new kinds before it calls them late, which it
-	// tests every 100 ms.
+	// newKindsPause is the time between two checks of the served kinds. It is also how long the garbage collector waits for the
+	// lists of objects of new kinds before it reports them as late. The collector checks this every 100 ms.
 	newKindsPause: 150 * time.Millisecond,
 
-	// newKindsSettle is how long news is left to become more: a new kind is written, named and
-	// established, and then served.
+	// newKindsSettle is the delay in which further news is combined with the first: a new kind is written, its names are accepted,
+	// it is established, and then it is served.
 	newKindsSettle: 30 * time.Millisecond,
 
-	// namespaceNotice is how long everybody has to notice that a namespace is being deleted, before it is emptied.
-	// kube-controller-manager gives them five seconds, for API servers and members of etcd that are
-	// behind others. Here is one of each, and that API server lets nothing into a namespace whose
-	// deletion it answered.
+	// namespaceNotice is the time between the deletion of a namespace and the deletion of its contents, in which all components
+	// notice the deletion. kube-controller-manager waits five seconds, for API servers and etcd members that lag behind others.
+	// This cluster has one of each, and its API server rejects new objects in a namespace whose deletion it has confirmed.
 	namespaceNotice: 50 * time.Millisecond,
 
-	// namespaceRetryMin and namespaceRetryMax bound the time until a namespace that is not empty yet is looked at again.
+	// namespaceRetryMin and namespaceRetryMax bound the time until a namespace that is not empty yet is processed again.
 	namespaceRetryMin: 200 * time.Millisecond,
 	namespaceRetryMax: 10 * time.Second,
 
-	// publishPeriod is how often the aggregator is asked for the OpenAPI documents while a request waits for them, and
-	// publishDeadline bounds that wait. The aggregator asks for them once a second.
+	// publishPeriod is how often the aggregator is queried for the OpenAPI documents while a request waits for them.
+	// publishDeadline is the timeout of that wait. The aggregator requests the documents once a second.
 	publishPeriod:   5 * time.Millisecond,
 	publishDeadline: 30 * time.Second,
 }

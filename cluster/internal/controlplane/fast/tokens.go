@@ -15,8 +15,8 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
-// newTokens builds the controller that fills Secrets with a ServiceAccount's token, as
-// app.Run does; its package keeps the constructor to itself. nil: there is no key.
+// newTokens builds the controller that adds ServiceAccount tokens to Secrets, like app.Run does. Its package does not export
+// the constructor. newTokens returns nil if there is no key.
 func newTokens(ctx context.Context, manager app.ControllerContext, root clientbuilder.ControllerClientBuilder) (app.Controller, error) {
 	settings := manager.ComponentConfig.SAController
 	if settings.ServiceAccountKeyFile == "" {
@@ -49,8 +49,8 @@ func newTokens(ctx context.Context, manager app.ControllerContext, root clientbu
 	}}, nil
 }
 
-// tokenAuthorities are the certificates that are put beside tokens: those of the file, or
-// without one those that the manager itself trusts.
+// tokenAuthorities returns the certificates that are stored with tokens: the contents of file or, if file is empty, the
+// certificates that the manager itself trusts.
 func tokenAuthorities(file string, root clientbuilder.ControllerClientBuilder) ([]byte, error) {
 	if file == "" {
 		config, err := root.Config("tokens-controller")

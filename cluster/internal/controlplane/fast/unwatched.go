@@ -7,14 +7,12 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 )
 
-// reloadProxyCertificate is the hook by which the aggregator watches the files that it
-// proves with who it is.
+// reloadProxyCertificate is the hook with which the aggregator watches the files of its client certificate.
 const reloadProxyCertificate = "aggregator-reload-proxy-client-cert"
 
-// ignoreFileChanges keeps an API server from watching the files with its certificates and its
-// authorities, which do not change while a cluster runs. Each would take an inotify
-// instance, of which a user has 128 in all clusters together where nobody raised the limit.
-// The files were read when the options were applied.
+// ignoreFileChanges prevents an API server from watching the files of its certificates and certificate authorities, which do
+// not change while a cluster runs. Each watch would need an inotify instance. By default, all clusters of a user together have
+// 128 of them. The files were read when the options were applied.
 func ignoreFileChanges(s *start) { s.extend(controlplane.Extension{APIServer: unwatch}) }
 
 func unwatch(config *app.Config) {
@@ -25,12 +23,12 @@ func unwatch(config *app.Config) {
 	config.Aggregator.GenericConfig.DisabledPostStartHooks.Insert(reloadProxyCertificate)
 }
 
-// A certificate is one that runs no controller.
+// certificate provides a certificate and runs no controller.
 type certificate struct {
 	dynamiccertificates.CertKeyContentProvider
 }
 
-// An authority is one that runs no controller.
+// authority provides a certificate authority and runs no controller.
 type authority struct {
 	dynamiccertificates.CAContentProvider
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A control plane takes few of the inotify instances that all clusters of a user share: one
-// for each of the four signers of certificates, and one for plugins of volumes.
+// A control plane uses few of the inotify instances that all clusters of a user share: one for each of the four certificate
+// signers, and one for volume plugins.
 func TestFilesAreNotWatched(t *testing.T) {
 	open, err := filepath.Glob("/proc/self/fd/*")
 	if err != nil {

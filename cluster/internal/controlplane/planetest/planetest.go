@@ -1,5 +1,5 @@
-// Package planetest helps tests of control planes. It starts the one control plane that a process can hold before the
-// tests of a binary and stops it after them, and waits for what controllers do.
+// Package planetest supports tests of control planes. It starts the only control plane of a process before the tests of a
+// binary, stops it after them, and waits for effects of controllers.
 package planetest
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 )
 
-// Run runs the tests of a binary while the control plane that start starts runs, and returns the exit code.
-// A control plane that leaves its socket behind is an error.
+// Run runs the tests of a binary with the control plane that start starts, and returns the exit code. A control plane that
+// leaves its socket behind is an error.
 func Run(m *testing.M, start func(context.Context, controlplane.Config) (*controlplane.ControlPlane, error)) int {
 	code, err := run(m, start)
 	if err != nil {
@@ -29,7 +29,7 @@ func Run(m *testing.M, start func(context.Context, controlplane.Config) (*contro
 }
 
 func run(m *testing.M, start func(context.Context, controlplane.Config) (*controlplane.ControlPlane, error)) (int, error) {
-	dir, err := os.MkdirTemp("", "cp") // a test's own is too long for a socket
+	dir, err := os.MkdirTemp("", "cp") // the path of a test's temporary directory is too long for a socket
 	if err != nil {
 		return 1, err
 	}
@@ -41,7 +41,7 @@ func run(m *testing.M, start func(context.Context, controlplane.Config) (*contro
 		return 1, err
 	}
 	code := m.Run()
-	klog.SetLogger(logr.Discard()) // a hundred lines about the shutdown would hide why a test failed
+	klog.SetLogger(logr.Discard()) // a hundred log lines about the shutdown would hide why a test failed
 	cancel()
 	if err := plane.Wait(); err != nil {
 		return 1, err
@@ -52,10 +52,10 @@ func run(m *testing.M, start func(context.Context, controlplane.Config) (*contro
 	return code, nil
 }
 
-// patience is how long tests wait for what should take milliseconds, on a machine that is busy with others.
+// patience is how long tests wait for effects that usually take milliseconds, on a machine that is busy with other tests.
 const patience = 3 * time.Minute
 
-// Eventually fails the test unless check returns true in time.
+// Eventually fails the test unless check returns true before the timeout.
 func Eventually(t *testing.T, what string, check func(context.Context) (bool, error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

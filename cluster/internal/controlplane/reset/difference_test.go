@@ -43,7 +43,7 @@ func TestDifference(t *testing.T) {
 	for _, op := range difference(entries, first) {
 		got = append(got, describe(op))
 	}
-	slices.Sort(got[len(got)-2:]) // what is put back has no order
+	slices.Sort(got[len(got)-2:]) // restored values have no order
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}

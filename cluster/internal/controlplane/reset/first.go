@@ -23,21 +23,20 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/pki"
 )
 
-// snapshot is what etcd held at one time: key → value.
+// snapshot is the content of etcd at one time: key → value.
 type snapshot map[string][]byte
 
-// firstState is the state that Reset returns to. It is taken when the controllers have
-// done what they do in an empty cluster, which is a moment after the cluster can be used;
-// until then writes of users wait, so that none of them is taken for the cluster's own.
+// firstState is the state that Reset restores. It is taken when the controllers have created everything that they create in an
+// empty cluster, which is a moment after the cluster becomes usable. Until then, writes of users are delayed, so they are not
+// mistaken for writes of the cluster itself.
 type firstState struct {
 	taken chan struct{} // closed when snapshot and err are final
 	snapshot
 	err error
 }
 
-// RememberFirst makes the state that the control plane settles in the one that Reset returns
-// to. Where the state was kept from an earlier start, that start's first state stays the
-// first. It returns at once.
+// RememberFirst records the state in which the control plane settles as the one that Reset restores. If the state was retained
+// from an earlier start, the first state of that start is used. RememberFirst returns at once.
 func (r *Resetter) RememberFirst(ctx context.Context, plane *controlplane.ControlPlane) error {
 	r.admin = plane.AdminConfig()
 	r.first.taken = make(chan struct{})
@@ -63,9 +62,9 @@ func (r *Resetter) takeFirst(ctx context.Context) (snapshot, error) {
 	return first, writeSnapshot(r.firstFile(), first)
 }
 
-// awaitComplete returns the present state when the controllers have settled in it and have
-// made what they always make. Without that a slow start would be taken for an end, and
-// Reset would then delete forever what they make again.
+// awaitComplete returns the current state when the controllers have settled and have created all objects that they always
+// create. Without the second condition, a pause of a slow start would be mistaken for its end, and every Reset would delete the
+// objects that the controllers then create again.
 func (r *Resetter) awaitComplete(ctx context.Context) (snapshot, error) {
 	patient, cancel := context.WithTimeout(ctx, timing.firstDeadline)
 	defer cancel()
@@ -87,13 +86,13 @@ func (r *Resetter) awaitComplete(ctx context.Context) (snapshot, error) {
 	}
 }
 
-// systemNamespaces are those that an API server makes in each cluster.
+// systemNamespaces are the namespaces that an API server creates in each cluster.
 var systemNamespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
 
-// missing names an object that the API server or the controllers will make, or returns nothing.
+// missing returns the name of an object that the API server or the controllers still have to create, or the empty string.
 func (r *Resetter) missing(s snapshot) string {
 	if _, chosen := r.cfg.ControllerManager["controllers"]; chosen {
-		return "" // which of them run is its user's choice
+		return "" // the user has chosen which controllers run
 	}
 	for _, name := range systemNamespaces {
 		if key := "namespaces/" + name; s[storage.Registry+key] == nil {
@@ -114,7 +113,7 @@ func (r *Resetter) missing(s snapshot) string {
 	return ""
 }
 
-// lasting is what of entries is neither a heartbeat nor an event.
+// lasting returns the entries that are neither heartbeats nor events.
 func lasting(entries []*mvccpb.KeyValue) snapshot {
 	s := snapshot{}
 	for _, entry := range entries {
@@ -154,7 +153,7 @@ func writeSnapshot(path string, s snapshot) error {
 	return pki.WriteFile(path, data.Bytes())
 }
 
-// gate holds back the writes of users until a channel is closed.
+// gate delays the writes of users until a channel is closed.
 type gate struct {
 	until atomic.Pointer[chan struct{}]
 }

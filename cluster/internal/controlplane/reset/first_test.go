@@ -15,8 +15,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// A machine may be so slow that the controllers rest for longer than the quiet time before
-// they made what they always make.
+// The first state is complete even on a slow machine, on which the controllers pause for longer than the quiet time before they
+// have created all objects.
 func TestFirstStateAwaitsTheControllers(t *testing.T) {
 	t.Parallel()
 	r := stored(t)
@@ -46,10 +46,10 @@ func TestFirstStateAwaitsTheControllers(t *testing.T) {
 	}
 }
 
-// stored is a resetter of which there is only etcd.
+// stored returns a resetter that has only etcd.
 func stored(t *testing.T) *Resetter {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "operon") // a test's own is too long for a socket
+	folder, err := os.MkdirTemp("", "operon") // the path of a test's temporary directory is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/reset"
 )
 
-// The control plane of this test binary, which has no accelerations: a reset needs none.
+// The control plane of this test binary has no accelerations: a reset does not need them.
 var (
 	resetter *reset.Resetter
 	client   *kubernetes.Clientset
@@ -68,7 +68,7 @@ func TestReset(t *testing.T) {
 	if _, err := client.RbacV1().ClusterRoles().Get(t.Context(), "view", metav1.GetOptions{}); err != nil {
 		t.Errorf("what was deleted is not back: %v", err)
 	}
-	createConfigMap(t, metav1.NamespaceDefault, "after") // and the cluster continues
+	createConfigMap(t, metav1.NamespaceDefault, "after") // the cluster continues to work
 }
 
 func createConfigMap(t *testing.T, namespace, name string) {

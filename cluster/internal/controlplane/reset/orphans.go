@@ -21,35 +21,35 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// orphansPlugin is the name of orphans among the admission plugins.
+// orphansPlugin is the name of orphans as an admission plugin.
 const orphansPlugin = "OwnerOutlivesReset"
 
-// orphans refuses new objects whose owner a reset removed. A controller that has not heard
-// of the reset yet would make them after it, however long one waits for the controllers to
-// settle: a ReplicaSet's, whose pods' end it saw before the ReplicaSet's own, for one.
+// orphans rejects new objects whose owner a reset removed. A controller that has not received the watch events of the reset yet
+// would create them after it, even if the reset waits until the controllers settle. An example is a ReplicaSet whose pods'
+// deletion the controller sees before the deletion of the ReplicaSet itself.
 type orphans struct {
 	*admission.Handler
 	mu               sync.RWMutex
-	removed, earlier sets.Set[types.UID] // by the last reset, and by the one before
+	removed, earlier sets.Set[types.UID] // by the last reset, and by the previous one
 }
 
 func newOrphans() *orphans { return &orphans{Handler: admission.NewHandler(admission.Create)} }
 
-// register has an API server ask it last. Who chooses the plugins by name leaves it on.
+// register makes the API server call orphans as the last plugin. It stays enabled if a user selects plugins by name.
 func (o *orphans) register(options *genericoptions.AdmissionOptions) {
 	options.Plugins.Register(orphansPlugin, func(io.Reader) (admission.Interface, error) { return o, nil })
 	options.RecommendedPluginOrder = append(slices.Clip(options.RecommendedPluginOrder), orphansPlugin)
 }
 
-// start begins a reset. What the last one removed is still remembered in this one.
+// start begins a reset. Objects that the previous reset removed are still remembered during this one.
 func (o *orphans) start() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.removed, o.earlier = sets.New[types.UID](), o.removed
 }
 
-// remember notes the objects that a reset replaced by what the first state has under their
-// keys. What their controllers made until then is there when the reset looks next.
+// remember records the objects that a reset replaced by the values of the first state. Objects that their controllers created
+// before this call exist when the reset reads etcd the next time.
 func (o *orphans) remember(replaced []*mvccpb.KeyValue, first snapshot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,12 +66,12 @@ func (o *orphans) gone(uid types.UID) bool {
 	return o.removed.Has(uid) || o.earlier.Has(uid)
 }
 
-// Validate refuses an object with an owner that is gone. The cause is that of a namespace
-// which is being emptied: what tells Kubernetes's controllers to give up without an Event.
+// Validate rejects an object whose owner was removed. The error has the same cause as in a namespace that is being deleted:
+// with it, the controllers of Kubernetes give up without an Event.
 func (o *orphans) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	object, err := meta.Accessor(a.GetObject())
 	if a.GetSubresource() != "" || err != nil {
-		return nil // no object of its own
+		return nil // not an object itself
 	}
 	for _, owner := range object.GetOwnerReferences() {
 		if !o.gone(owner.UID) {
@@ -84,12 +84,12 @@ func (o *orphans) Validate(_ context.Context, a admission.Attributes, _ admissio
 	return nil
 }
 
-// protobufPrefix starts what the API server stores of its own kinds. Custom resources are
-// stored as JSON.
+// protobufPrefix is the prefix of the values that the API server stores for built-in kinds. Custom resources are stored as
+// JSON.
 var protobufPrefix = []byte("k8s\x00")
 
-// storedUID returns the UID of what etcd holds under a key, or nothing where it holds no
-// object, or one that is encrypted.
+// storedUID returns the UID of the object in an etcd value. It returns the empty string if the value is not an object or is
+// encrypted.
 func storedUID(value []byte) types.UID {
 	var object metav1.PartialObjectMetadata
 	encoded, is := bytes.CutPrefix(value, protobufPrefix)

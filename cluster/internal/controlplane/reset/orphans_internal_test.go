@@ -13,7 +13,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// What comes while a reset reads goes with its neighbors, and is remembered as they are; what stays is not.
+// An object that is created while a reset reads etcd is deleted and remembered with the neighboring keys. Objects that stay are
+// not remembered.
 func TestWhatComesDuringAReset(t *testing.T) {
 	t.Parallel()
 	r := stored(t)

@@ -11,8 +11,8 @@ import (
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// A controller may hear of a reset late. What it makes then for an owner that is gone is
-// refused, also after another reset; for one that is made again it is not.
+// If a controller notices a reset late, objects that it creates for a removed owner are rejected, even after another reset.
+// Objects for an owner that was created again are accepted.
 func TestWhatAResetRemovedOwnsNothing(t *testing.T) {
 	maps := client.CoreV1().ConfigMaps(metav1.NamespaceDefault)
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}
@@ -43,7 +43,7 @@ func TestWhatAResetRemovedOwnsNothing(t *testing.T) {
 	}
 }
 
-// refusesAnyWay makes an object without a name, and by server-side apply.
+// refusesAnyWay checks that an object is rejected without a name and with server-side apply.
 func refusesAnyWay(t *testing.T, object *corev1.ConfigMap) {
 	t.Helper()
 	maps := client.CoreV1().ConfigMaps(metav1.NamespaceDefault)

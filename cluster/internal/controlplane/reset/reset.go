@@ -19,25 +19,24 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// turns is how many turns at the processor nothing may be written for before the cluster counts as settled. Where many
-// wait for the processor, they last longer.
+// turns is the number of processor turns without writes after which the cluster counts as settled. Turns take longer if many
+// processes wait for the processor.
 const turns = 10
 
-// volatile keys are neither remembered nor put back: heartbeats that live components
-// renew, and events, which tell what happened.
+// volatile keys are neither remembered nor restored: heartbeats, which running components renew, and events, which are history.
 var volatile = []string{storage.Registry + "leases/", storage.Registry + "masterleases/", storage.Registry + "events/"}
 
 func isVolatile(key string) bool {
 	return slices.ContainsFunc(volatile, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// isHeartbeat distinguishes the cluster's own heartbeats from leases that users made: those in the
-// system namespaces stay.
+// isHeartbeat distinguishes the cluster's own heartbeats from leases of users: the leases in the system namespaces are not
+// deleted.
 func isHeartbeat(key string) bool {
 	return strings.HasPrefix(key, storage.Registry+"leases/kube-") || strings.HasPrefix(key, storage.Registry+"masterleases/")
 }
 
-// Resetter takes one control plane back to its first state. Its methods are for several goroutines.
+// Resetter restores the first state of one control plane. Its methods may be called concurrently.
 type Resetter struct {
 	cfg        controlplane.Config
 	etcd       *clientv3.Client
@@ -48,10 +47,10 @@ type Resetter struct {
 	orphans    *orphans
 }
 
-// New returns what resets a control plane that is started with cfg and with its Extension.
+// New returns a Resetter for a control plane that is started with cfg and with the Resetter's Extension.
 func New(cfg controlplane.Config) *Resetter { return &Resetter{cfg: cfg, orphans: newOrphans()} }
 
-// Extension makes a control plane one that can be reset.
+// Extension returns the extension that makes it possible to reset a control plane.
 func (r *Resetter) Extension() controlplane.Extension {
 	return controlplane.Extension{
 		Stored: func(_ context.Context, etcd *clientv3.Client, _ bool) error {
@@ -64,10 +63,9 @@ func (r *Resetter) Extension() controlplane.Extension {
 	}
 }
 
-// Reset takes the cluster back to the state of RememberFirst without restarting anything.
-// It writes to etcd, below finalizers and admission; the API server and the controllers
-// see ordinary deletions. It returns when what the controllers did about them is undone,
-// too. Where something continues writing, ctx ends it.
+// Reset restores the state of RememberFirst without restarting anything. It writes directly to etcd, bypassing finalizers and
+// admission. The API server and the controllers see ordinary deletions. Reset returns when the reactions of the controllers are
+// undone, too. If writes never stop, it runs until ctx ends.
 func (r *Resetter) Reset(ctx context.Context) error {
 	first, err := r.awaitFirst(ctx)
 	if err != nil {
@@ -77,7 +75,7 @@ func (r *Resetter) Reset(ctx context.Context) error {
 		return fmt.Errorf("reset: %w", err)
 	}
 	r.orphans.start()
-	// Values are put back once: what differs afterwards is what a controller made of them.
+	// Values are restored once. Later differences are the work of controllers.
 	change := difference
 	for {
 		changed, err := r.settleIn(ctx, first, change)
@@ -91,7 +89,7 @@ func (r *Resetter) Reset(ctx context.Context) error {
 	}
 }
 
-// AwaitFirst returns when the state that Reset returns to is known.
+// AwaitFirst returns when the state that Reset restores is known.
 func (r *Resetter) AwaitFirst(ctx context.Context) error {
 	_, err := r.awaitFirst(ctx)
 	return err
@@ -109,8 +107,8 @@ func (r *Resetter) awaitFirst(ctx context.Context) (snapshot, error) {
 	}
 }
 
-// settleIn writes what change finds between now and the first state, and returns when all have settled in that. It
-// watches before it looks: what is written after that is not missed.
+// settleIn writes the operations that change returns for the current and the first state, and returns when all components have
+// settled. It starts its watch before it reads, so it misses no later write.
 func (r *Resetter) settleIn(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
 	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -124,7 +122,7 @@ func (r *Resetter) settleIn(ctx context.Context, first snapshot, change func([]*
 	return changed, settled(ctx, writes)
 }
 
-// become writes what change finds between now and the first state.
+// become writes the operations that change returns for the current and the first state.
 func (r *Resetter) become(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
 	entries, _, err := readEntries(ctx, r.etcd)
 	if err != nil {
@@ -141,8 +139,8 @@ func (r *Resetter) become(ctx context.Context, first snapshot, change func([]*mv
 	return len(ops) > 0, nil
 }
 
-// replaced is what was there before a transaction. It may be more than was read before: what
-// came in the meantime between neighbors went with them.
+// replaced returns the entries that a transaction replaced or deleted. These may be more than were read before: entries that
+// were created in the meantime between two deleted keys are deleted, too.
 func replaced(written *clientv3.TxnResponse) []*mvccpb.KeyValue {
 	var all []*mvccpb.KeyValue
 	for _, response := range written.Responses {
@@ -154,8 +152,8 @@ func replaced(written *clientv3.TxnResponse) []*mvccpb.KeyValue {
 	return all
 }
 
-// difference lists what takes the entries, which are in the order of their keys, to the
-// first state: deletions, then values to put back.
+// difference lists the operations that change the entries, which are sorted by key, to the first state: deletions, then
+// restored values.
 func difference(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
 	ops := surplus(entries, first)
 	present := map[string][]byte{}
@@ -170,8 +168,8 @@ func difference(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
 	return ops
 }
 
-// surplus lists the deletions of what the first state does not hold. Neighbours are
-// deleted as one range, so that a thousand objects cost as much as ten.
+// surplus lists the deletions of entries that are not in the first state. Neighboring keys are deleted as one range, so
+// deleting a thousand objects takes as long as ten.
 func surplus(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
 	var ops []clientv3.Op
 	var run []string
@@ -201,8 +199,7 @@ func readEntries(ctx context.Context, etcd *clientv3.Client) ([]*mvccpb.KeyValue
 	return response.Kvs, response.Header.Revision, nil
 }
 
-// awaitSettled returns when nothing but heartbeats and events was written for the quiet
-// time.
+// awaitSettled returns when only heartbeats and events were written for the quiet time.
 func awaitSettled(ctx context.Context, etcd *clientv3.Client) error {
 	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -215,10 +212,10 @@ func awaitSettled(ctx context.Context, etcd *clientv3.Client) error {
 
 var errStoreEnded = errors.New("etcd has ended")
 
-// watch returns when etcd watches what is written. Until it does, nobody knows whether it is quiet.
+// watch returns when the watch of etcd has started. Until then, writes could be missed.
 func watch(ctx context.Context, etcd *clientv3.Client) (clientv3.WatchChan, error) {
 	writes := etcd.Watch(ctx, storage.Registry, clientv3.WithPrefix(), clientv3.WithCreatedNotify())
-	created, open := <-writes // its context ends it
+	created, open := <-writes // ends with its context
 	if !open {
 		return nil, fmt.Errorf("watch etcd: %w", cmp.Or(ctx.Err(), errStoreEnded))
 	}
@@ -228,9 +225,9 @@ func watch(ctx context.Context, etcd *clientv3.Client) (clientv3.WatchChan, erro
 	return writes, nil
 }
 
-// settled returns when nothing but heartbeats and events is written for the quiet time.
+// settled returns when only heartbeats and events are written for the quiet time.
 func settled(ctx context.Context, writes clientv3.WatchChan) error {
-	ticker := time.NewTicker(timing.turn) // drops the ticks for which there was no turn
+	ticker := time.NewTicker(timing.turn) // drops ticks during which this goroutine did not run
 	defer ticker.Stop()
 	last, calm := "nothing", 0
 	for {

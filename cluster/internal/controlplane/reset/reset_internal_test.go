@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// late is an etcd that begins to watch late.
+// late is an etcd that starts its watches late.
 type late struct {
 	clientv3.Watcher
 	began atomic.Bool
@@ -36,7 +36,7 @@ func (l *late) Watch(ctx context.Context, key string, options ...clientv3.OpOpti
 	return shown
 }
 
-// Calm that nobody watched is none.
+// Time before the watch has started does not count as quiet.
 func TestCalmIsWatched(t *testing.T) {
 	t.Parallel()
 	r := stored(t)
@@ -50,7 +50,7 @@ func TestCalmIsWatched(t *testing.T) {
 	}
 }
 
-// What controllers write after a reset has looked, and before etcd would watch then, is no calm.
+// Writes of controllers after a reset has read etcd are seen even if a watch that starts then would miss them.
 func TestAResetWatchesBeforeItLooks(t *testing.T) {
 	t.Parallel()
 	r := stored(t)
@@ -70,7 +70,7 @@ func TestAResetWatchesBeforeItLooks(t *testing.T) {
 	}
 }
 
-// An etcd that has ended is not calm.
+// An etcd that has ended does not count as quiet.
 func TestAnEtcdThatEndedIsNotCalm(t *testing.T) {
 	t.Parallel()
 	r := stored(t)

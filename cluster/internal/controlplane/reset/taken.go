@@ -15,9 +15,9 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// release ends what others serve instead of this API server, before Reset puts the APIServices back that lead here.
-// An aggregator that sees one become the other continues to tell, in the list of kinds, what it last found at the other
-// server; so it is deleted first, and put back when the aggregator tells of this one's kinds.
+// release ends the serving of groups by other servers before Reset restores the APIServices that refer to this API server. If
+// an APIService were changed in place, the aggregator would continue to list the kinds that it last found at the other server.
+// Therefore the APIService is deleted first, and restored when the aggregator lists the kinds of this server.
 func (r *Resetter) release(ctx context.Context, first snapshot) error {
 	entries, _, err := readEntries(ctx, r.etcd)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *Resetter) release(ctx context.Context, first snapshot) error {
 	return nil
 }
 
-// takenOver are the APIServices that lead to another server now, and to this one in the first state: key → what is served.
+// takenOver returns the APIServices that refer to another server now, and to this one in the first state: key → served version.
 func takenOver(entries []*mvccpb.KeyValue, first snapshot) (map[string]schema.GroupVersion, error) {
 	taken := map[string]schema.GroupVersion{}
 	for _, entry := range entries {
@@ -70,7 +70,7 @@ func takenOver(entries []*mvccpb.KeyValue, first snapshot) (map[string]schema.Gr
 	return taken, nil
 }
 
-// awaitRelease returns when the aggregator leads to another server no more, and has forgotten that it could not be asked.
+// awaitRelease returns when the aggregator does not proxy to another server any more, and does not report it as unavailable.
 func (r *Resetter) awaitRelease(ctx context.Context, client *discovery.DiscoveryClient, of schema.GroupVersion) error {
 	path := "/apis/" + of.Group + "/" + of.Version
 	ticks := time.NewTicker(timing.releasePeriod)

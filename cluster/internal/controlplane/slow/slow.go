@@ -11,10 +11,10 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// So many lots of a hundred have a watch stand still, and so many requests of a hundred wait.
+// watchStalls is the percentage of draws that stall a watch, requestStalls is the percentage of requests that are delayed.
 const watchStalls, requestStalls = 30, 10
 
-// Handler goes before an API server. What starts a control plane is left alone.
+// Handler wraps the handler of an API server. Requests during the start of a control plane are not delayed.
 func Handler(next http.Handler) http.Handler {
 	began := time.Now()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -23,17 +23,17 @@ func Handler(next http.Handler) http.Handler {
 		case r.URL.Query().Has("watch"):
 			w = responsewriter.WrapForHTTP1Or2(&stalling{ResponseWriter: w})
 		case rand.IntN(100) < requestStalls:
-			time.Sleep(rand.N(timing.requestStall)) // being slow is what it is for
+			time.Sleep(rand.N(timing.requestStall)) // the purpose is to be slow
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// stalling is where a watch is written to. It implements responsewriter.UserProvidedDecorator.
+// stalling writes the response of a watch. It implements responsewriter.UserProvidedDecorator.
 type stalling struct {
 	http.ResponseWriter
 	mu   sync.Mutex
-	next time.Time // when the next lot is drawn
+	next time.Time // time of the next draw
 }
 
 func (s *stalling) Unwrap() http.ResponseWriter { return s.ResponseWriter }
@@ -45,7 +45,7 @@ func (s *stalling) Write(data []byte) (int, error) {
 	if time.Now().After(s.next) {
 		s.next = time.Now().Add(timing.lotPeriod)
 		if rand.IntN(100) < watchStalls {
-			time.Sleep(rand.N(timing.watchStall)) // being slow is what it is for
+			time.Sleep(rand.N(timing.watchStall)) // the purpose is to be slow
 		}
 	}
 	return s.ResponseWriter.Write(data)

@@ -6,9 +6,9 @@ import "time"
 
 // timing holds the durations of this package.
 var timing = struct{ start, lotPeriod, watchStall, requestStall time.Duration }{
-	// start is how long an API server that has just started is left alone.
+	// start is how long an API server is not delayed after its start.
 	start: 3 * time.Second,
-	// lotPeriod is how often a lot is drawn for each watch, and watchStall is how long it stands still at most.
+	// lotPeriod is how often it is drawn for each watch whether it stalls. watchStall is how long it stalls at most.
 	lotPeriod:  700 * time.Millisecond,
 	watchStall: 1500 * time.Millisecond,
 	// requestStall is how long a request waits at most.

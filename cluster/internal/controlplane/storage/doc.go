@@ -1,3 +1,3 @@
-// Package storage describes how the API server stores objects in etcd. Code that writes to etcd beside the API server uses it, such as
-// the bootstrap of a new cluster and its reset.
+// Package storage describes how the API server stores objects in etcd. It is for code that writes directly to etcd, such as the
+// bootstrap and the reset of a cluster.
 package storage

@@ -21,7 +21,7 @@ const (
 	Registry = "/registry/"
 	// APIServices is the prefix of the keys of APIServices.
 	APIServices = Registry + "apiregistration.k8s.io/apiservices/"
-	// MaxTxnOps is how many operations etcd accepts in one transaction by default.
+	// MaxTxnOps is the default maximum number of operations in one etcd transaction.
 	MaxTxnOps = 128
 )
 
@@ -34,7 +34,7 @@ func Empty(ctx context.Context, etcd *clientv3.Client) (bool, error) {
 	return len(response.Kvs) == 0, nil
 }
 
-// Put returns the operation that stores a built-in object as a new one, encoded as the API server does it.
+// Put returns the operation that stores a built-in object as a new one, in the encoding of the API server.
 func Put(resource schema.GroupVersionResource, object runtime.Object, now metav1.Time) (clientv3.Op, error) {
 	if resource.Group == apiregistrationv1.GroupName {
 		return put(resource, object, now, path.Join(resource.Group, resource.Resource), aggregatorscheme.Codecs.LegacyCodec(resource.GroupVersion()))
@@ -61,7 +61,7 @@ func put(resource schema.GroupVersionResource, object runtime.Object, now metav1
 	return clientv3.OpPut(key, string(data)), nil
 }
 
-// ReadAPIService decodes an APIService as etcd holds it.
+// ReadAPIService decodes an APIService from its value in etcd.
 func ReadAPIService(data []byte) (*apiregistrationv1.APIService, error) {
 	service := &apiregistrationv1.APIService{}
 	return service, runtime.DecodeInto(aggregatorscheme.Codecs.UniversalDecoder(), data, service)

@@ -1,9 +1,8 @@
-// Package cni connects the pods of a node to its network: a CNI plugin, one program for the link to the bridge and
-// for the addresses. The plugins that others use for that are programs, which cannot be linked in, and each of them
-// starts the next; this one is this program itself and takes a few milliseconds.
+// Package cni connects the pods of a node to its network. It is a CNI plugin that handles both the link to the bridge and the
+// addresses. Existing plugins for this are separate programs that start each other and cannot be linked in. This plugin is part
+// of this program and takes a few milliseconds.
 //
-// Pods reach each other, the node and Services, and are reached at ports of the node's
-// (hostPort) if they ask for some.
+// Pods reach each other, the node and Services. If they request it, they are reachable through ports of the node (hostPort).
 package cni
 
 import (
@@ -23,22 +22,21 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Name is what the program has to be called to be the plugin, and the plugin's type in a
-// network's settings.
+// Name is the name of the program when it runs as the plugin, and the type of the plugin in the settings of a network.
 const Name = "operon-cni"
 
-// Settings are the plugin's part of a network's settings.
+// Settings are the plugin's settings in the settings of a network.
 type Settings struct {
-	// Bridge is the link that pods are connected to. It has to be there.
+	// Bridge is the link to which pods are connected. It must exist.
 	Bridge string `json:"bridge"`
-	// Subnet is what pods take their addresses from. Gateway is the bridge's.
+	// Subnet is the range of pod addresses. Gateway is the address of the bridge.
 	Subnet  netip.Prefix `json:"subnet"`
 	Gateway netip.Addr   `json:"gateway"`
-	// Route is what pods reach over the gateway.
+	// Route is the range that pods reach through the gateway.
 	Route netip.Prefix `json:"route"`
-	// Leases is the directory that holds a file for each address in use.
+	// Leases is the directory that contains a file for each address in use.
 	Leases string `json:"leases"`
-	// Ports is the directory that holds a file for each pod that ports of the node lead to.
+	// Ports is the directory that contains a file for each pod to which ports of the node are forwarded.
 	Ports string `json:"ports"`
 }
 
@@ -47,7 +45,7 @@ func Main() {
 	skel.PluginMainFuncs(skel.CNIFuncs{Add: add, Del: del, Check: check}, version.All, "connects pods of an Operon node")
 }
 
-// asking is what the runtime asks for: the network's settings, and what this pod has.
+// asking is the request of the runtime: the settings of the network, and the values for this pod.
 type asking struct {
 	Settings
 	Version string `json:"cniVersion"`
@@ -96,7 +94,7 @@ func del(args *skel.CmdArgs) error {
 		err = netlink.LinkDel(link)
 	}
 	if missing := new(netlink.LinkNotFoundError); errors.As(err, missing) {
-		err = nil // it goes with the pod's namespace
+		err = nil // the link is deleted with the pod's namespace
 	}
 	return errors.Join(closed, err, release(s, args.ContainerID))
 }
@@ -106,13 +104,13 @@ func check(args *skel.CmdArgs) error {
 	return err
 }
 
-// hostLink is the name of the node's end of a pod's link. Names have at most 15 characters.
+// hostLink returns the name of the node's end of a pod's link. Names have at most 15 characters.
 func hostLink(container string) string {
 	sum := sha256.Sum256([]byte(container))
 	return "veth" + hex.EncodeToString(sum[:])[:11]
 }
 
-// connect makes the link between the bridge and the pod, and sets up the pod's end.
+// connect creates the link between the bridge and the pod, and sets up the pod's end.
 func connect(s Settings, args *skel.CmdArgs, address netip.Addr) (*current.Result, error) {
 	bridge, err := netlink.LinkByName(s.Bridge)
 	if err != nil {
@@ -129,7 +127,7 @@ func connect(s Settings, args *skel.CmdArgs, address netip.Addr) (*current.Resul
 	if err := netlink.LinkAdd(veth); err != nil {
 		return nil, fmt.Errorf("make the pod's link: %w", err)
 	}
-	// A pod reaches itself over its Service.
+	// With this, a pod reaches itself through its Service.
 	if err := errors.Join(netlink.LinkSetHairpin(veth, true), netlink.LinkSetUp(veth)); err != nil {
 		return nil, fmt.Errorf("the node's end of the pod's link: %w", err)
 	}
@@ -140,7 +138,7 @@ func connect(s Settings, args *skel.CmdArgs, address netip.Addr) (*current.Resul
 	return result(s, args, link, address), nil
 }
 
-// setUp gives the link in the pod its address and the way to everything else.
+// setUp sets the address of the link in the pod and the routes to everything else.
 func setUp(s Settings, pod netns.NsHandle, name string, address netip.Addr) (netlink.Link, error) {
 	inside, err := netlink.NewHandleAt(pod)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastFile holds the address that was given last: one that was just given back is not given
-// again soon, as others may still think of it as the old pod's.
+// lastFile contains the address that was assigned last. A released address is not assigned again soon, because clients may
+// still associate it with the old pod.
 const lastFile = "last"
 
-// lease gives an address of the subnet to a container.
+// lease assigns an address of the subnet to a container.
 func lease(s Settings, container string) (netip.Addr, error) {
 	unlock, err := lock(s.Leases)
 	if err != nil {
@@ -47,8 +47,8 @@ func claim(s Settings, address netip.Addr, container string) error {
 	return errors.Join(err, file.Close())
 }
 
-// after is the address that follows one, around the subnet's end. The first two and the
-// last of a subnet are no pod's.
+// after returns the next address, and the first one after the end of the subnet. The first two addresses and the last one of a
+// subnet are never assigned to pods.
 func after(s Settings, address netip.Addr) netip.Addr {
 	next := address.Next()
 	if s.Subnet.Contains(next) && s.Subnet.Contains(next.Next()) && s.Gateway.Less(next) {
@@ -57,7 +57,7 @@ func after(s Settings, address netip.Addr) netip.Addr {
 	return s.Gateway.Next()
 }
 
-// last is the address that was given last, or the gateway.
+// last returns the address that was assigned last, or the gateway.
 func last(s Settings) netip.Addr {
 	data, err := os.ReadFile(filepath.Join(s.Leases, lastFile))
 	if err != nil {
@@ -70,7 +70,7 @@ func last(s Settings) netip.Addr {
 	return address
 }
 
-// release takes back what a container has.
+// release releases the address of a container.
 func release(s Settings, container string) error {
 	unlock, err := lock(s.Leases)
 	if err != nil {
@@ -94,8 +94,7 @@ func release(s Settings, container string) error {
 	return nil
 }
 
-// lock keeps other runs of the plugin out of the leases, until it is undone or the process
-// ends.
+// lock prevents other runs of the plugin from using the directory until undo is called or the process ends.
 func lock(folder string) (undo func(), err error) {
 	file, err := os.Open(folder)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestAddressesAreGivenOnce(t *testing.T) {
 	pods.Wait()
 }
 
-// A full subnet gives nothing, and an address that was given back is given again, but last.
+// A full subnet has no address to assign. A released address is assigned again, but last.
 func TestAddressesComeBack(t *testing.T) {
 	t.Parallel()
 	s := testSettings(t, "198.18.128.0/29") // five for pods

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Port is one of the node's that leads to one of a pod's, as the runtime tells it.
+// Port is a port of the node that is forwarded to a port of a pod, in the format of the runtime.
 type Port struct {
 	HostPort      uint16 `json:"hostPort"`
 	ContainerPort uint16 `json:"containerPort"`
@@ -23,15 +23,14 @@ type Port struct {
 	HostIP        string `json:"hostIP"`
 }
 
-// opened are the ports of one pod, in the file that is named by its container.
+// opened are the ports of one pod, stored in a file with the name of its container.
 type opened struct {
 	Address netip.Addr `json:"address"`
 	Ports   []Port     `json:"ports"`
 }
 
-// portRules make ports of the node lead to pods, after kube-proxy had its say. A pod that
-// asks for one has to be answered from where it asked, and so takes the node for the one
-// that answers.
+// portRules forward ports of the node to pods, after the rules of kube-proxy. Connections from pods are masqueraded, so the
+// response comes from the address to which the pod connected. Therefore the target sees the node as the client.
 const portRules = `table ip operon-ports {
 	map ports {
 		type inet_proto . inet_service : ipv4_addr . inet_service
@@ -52,10 +51,10 @@ const portRules = `table ip operon-ports {
 }
 `
 
-// clearRules removes what an earlier run of the plugin made, if there is any.
+// clearRules removes the rules of an earlier run of the plugin, if they exist.
 const clearRules = "add table ip operon-ports\ndelete table ip operon-ports\n"
 
-// openPorts leads ports of the node to a pod.
+// openPorts forwards ports of the node to a pod.
 func openPorts(s Settings, container string, address netip.Addr, ports []Port) (err error) {
 	ports, err = asked(s, ports)
 	if err != nil || len(ports) == 0 {
@@ -80,7 +79,7 @@ func openPorts(s Settings, container string, address netip.Addr, ports []Port) (
 	return forgetPackets(ports)
 }
 
-// asked are the ports that were asked for; the runtime lists the others, too.
+// asked returns the requested ports. The runtime also lists the other ports.
 func asked(s Settings, ports []Port) ([]Port, error) {
 	var wanted []Port
 	for _, port := range ports {
@@ -98,7 +97,7 @@ func asked(s Settings, ports []Port) ([]Port, error) {
 	return wanted, nil
 }
 
-// closePorts takes a pod's ports back, if it has any.
+// closePorts removes the forwarded ports of a pod, if it has any.
 func closePorts(s Settings, container string) error {
 	unlock, err := lock(s.Ports)
 	if err != nil {
@@ -115,7 +114,7 @@ func closePorts(s Settings, container string) error {
 	return leadPorts(s)
 }
 
-// leadPorts makes the rules what the files say, at once. The lock is held.
+// leadPorts replaces all rules at once by the rules for the files. The caller must hold the lock.
 func leadPorts(s Settings) error {
 	elements, err := portElements(s.Ports)
 	if err != nil {
@@ -137,7 +136,7 @@ func leadPorts(s Settings) error {
 	return nil
 }
 
-// portElements are the elements of the rules' map.
+// portElements returns the elements of the map in the rules.
 func portElements(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -161,8 +160,8 @@ func portElements(folder string) ([]string, error) {
 	return elements, nil
 }
 
-// forgetPackets has the kernel ask the rules again for packets of UDP that keep coming: it
-// takes them for those of the pod that had the port before.
+// forgetPackets makes the kernel apply the rules again to a continuing flow of UDP packets. Otherwise it would continue to
+// treat them as packets to the pod that had the port before.
 func forgetPackets(ports []Port) error {
 	for _, port := range ports {
 		if port.Protocol != "udp" {

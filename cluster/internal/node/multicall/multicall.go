@@ -1,10 +1,9 @@
-// Package multicall makes the program act as one of the small programs that a node needs: the process with the number
-// 1 of its namespaces, the shim that holds a pod's containers, the CNI plugin that connects a pod.
+// Package multicall makes the program act as one of the small programs that a node needs: the init process of its namespaces,
+// the shim that manages the containers of a pod, or the CNI plugin that connects a pod.
 //
-// They run from this package's initialisation, before main: a node runs several of them for
-// each pod. Packages are initialized in the order of their import paths, as far as they do
-// not need each other, so that this comes before those parts of Kubernetes that need gRPC;
-// the others are set up in each of these programs, which takes about 40 ms of a processor
-// and 15 MB. Which program is meant is told by the name that this one is called by. Import
-// it for its effect, from a main package only.
+// They run during the initialization of this package, before main: a node runs several of them for each pod. Packages that do
+// not depend on each other are initialized in the order of their import paths. Therefore this package is initialized before the
+// parts of Kubernetes that need gRPC. The other packages are initialized in each of these programs, which takes about 40 ms of
+// processor time and 15 MB. The name by which the program is called selects the program. Import this package only for its side
+// effect, and only from a main package.
 package multicall

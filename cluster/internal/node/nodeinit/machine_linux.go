@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors that number 1 is started with. The node's programs get the last two, as 3 and 4.
+// File descriptors that the init process inherits. The node's programs inherit the last two as 3 and 4.
 const (
 	lifeFD   = 3 // ends when the cluster's process does
 	ordersFD = 4
 	reportFD = 5
 )
 
-// Main is the main function of number 1. Its arguments are the node's directory and those
-// directories, one for each hierarchy of control groups, that the node is to be in.
+// Main is the main function of the init process. Its arguments are the node's directory and the directories of the node's
+// control groups, one for each hierarchy.
 func Main() {
 	if err := run(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
@@ -34,7 +34,7 @@ func run(dir string, groups []string) error {
 		unix.CloseOnExec(fd)
 	}
 	go func() {
-		// Whatever is read, there is nothing to say: the end is the message.
+		// The data does not matter: the end of the pipe is the message.
 		_, err := io.Copy(io.Discard, os.NewFile(lifeFD, "life"))
 		fmt.Fprintf(os.Stderr, "%s: the cluster's process ended: %v\n", Name, err)
 		os.Exit(0)
@@ -54,8 +54,7 @@ func run(dir string, groups []string) error {
 	return reap(node)
 }
 
-// start starts the node's programs. What they see of the control groups begins at those that
-// this process is in.
+// start starts the node's programs. The root of the control groups that they see is the groups of this process.
 func start(dir string) (pid int, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -70,12 +69,12 @@ func start(dir string) (pid int, err error) {
 		return 0, fmt.Errorf("start the node: %w", err)
 	}
 	for _, file := range node.ExtraFiles {
-		file.Close() // so that the other side sees when the node's programs end
+		file.Close() // so the reader detects the end of the node's programs
 	}
 	return node.Process.Pid, nil
 }
 
-// reap collects the processes whose parents are gone, until the node's own one ends.
+// reap reaps the processes whose parents have ended, until the node's own process ends.
 func reap(node int) error {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, unix.SIGCHLD)

@@ -1,14 +1,14 @@
-// Package nodeinit is the init process of a node: it gives the node a view of the file system of its own, starts what
-// the node consists of, and ends when the cluster's process does, in whatever way.
+// Package nodeinit is the init process of a node. It sets up the node's own view of the file system, starts the programs of the
+// node, and ends when the cluster's process ends in any way.
 //
-// The kernel ends every process of a process namespace with its number 1, and with the last
-// of them go the mounts, links, addresses and rules of the namespaces that they were in. So
-// nothing of a node has to be found and removed but its control groups.
+// When the init process of a PID namespace ends, the kernel kills all processes in the namespace. With the last of them, the
+// mounts, links, addresses and rules of their namespaces are removed. Therefore only the control groups of a node have to be
+// found and removed.
 package nodeinit
 
 const (
-	// Name is what the program has to be called to be number 1.
+	// Name is the name of the program when it runs as the init process.
 	Name = "operon-node-init"
-	// Verb is the hidden verb that it starts the node's programs by.
+	// Verb is the hidden command with which it starts the node's programs.
 	Verb = "node"
 )

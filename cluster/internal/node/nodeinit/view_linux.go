@@ -9,24 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ours are directories of the machine in which programs of a node keep things at paths that
-// cannot be changed: the node sees what is in them, and gets those named here again.
+// ours are directories of the machine in which programs of a node store files at fixed paths. The node sees their other
+// contents, and has its own version of the entries in the list.
 var ours = map[string][]string{
 	"/run":     {"containerd", "netns", "runc", "nri", "xtables.lock"},
 	"/var/lib": {"cni", "kubelet", "containerd", "nri", "runc"},
 	"/var/log": {"containers", "pods"},
 }
 
-// Binaries is the directory in a node's one that holds this program, by all its names.
+// Binaries returns the directory in a node's directory that contains this program under all its names.
 func Binaries(dir string) string { return filepath.Join(dir, "bin") }
 
-// view makes the mounts of this process's namespace the node's own. What is mounted on the
-// machine later is still seen here, nothing of here is seen there.
+// view makes the mounts of this process's namespace private to the node. Later mounts of the machine are visible in it, but its
+// mounts are not visible on the machine.
 func view(dir string) error {
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("leave the machine's mounts alone: %w", err)
 	}
-	// Containers may ask for mounts that are seen in other containers.
+	// Containers may request mounts that are visible in other containers.
 	if err := unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("share the node's mounts: %w", err)
 	}
@@ -41,8 +41,7 @@ func view(dir string) error {
 	return nil
 }
 
-// renew replaces a directory, for this namespace, by one that holds the same except for what is
-// to be made again.
+// renew replaces a directory, in this namespace only, by one with the same contents except the entries in anew.
 func renew(folder string, anew []string, dir string) error {
 	real, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -64,7 +63,7 @@ func renew(folder string, anew []string, dir string) error {
 		return err
 	}
 	defer made.Close()
-	// It may lie in the directory that it copies, and is not to be in itself.
+	// The copy may be in the directory that it copies, and must not contain itself.
 	if err := unix.Mount("", copied, "", unix.MS_UNBINDABLE, ""); err != nil {
 		return err
 	}
@@ -76,18 +75,18 @@ func renew(folder string, anew []string, dir string) error {
 			return err
 		}
 	}
-	// What is below a shared mount can be moved nowhere.
+	// Mounts below a shared mount cannot be moved.
 	if err := unix.Mount("", copied, "", unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
 	if err := unix.Mount(copied, real, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
 	}
-	// Its path may lead into the copy by now.
+	// The path of the copy may be inside the copy by now.
 	return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d", made.Fd()), unix.MNT_DETACH)
 }
 
-// show makes a file or directory appear in a second place.
+// show makes a file or directory visible at a second path.
 func show(from, to string, entry os.DirEntry) error {
 	switch {
 	case entry.Type()&os.ModeSymlink != 0:
@@ -107,7 +106,7 @@ func show(from, to string, entry os.DirEntry) error {
 	}
 	err := unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, "")
 	if os.IsNotExist(err) {
-		return nil // gone since the folder was listed
+		return nil // deleted after the directory was listed
 	}
 	return err
 }

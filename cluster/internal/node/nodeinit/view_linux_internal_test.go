@@ -16,8 +16,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
-// A cluster's directory may lie in one that the node sees again, such as /run, and that be a file system of its own: what is
-// there is seen, and no mount is left that only was on the way.
+// The directory of a cluster may be inside a directory that is replaced for the node, such as /run, and may be a separate file
+// system. Its contents are visible, and no temporary mount remains.
 func TestNodeInAFolderOfOurs(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -26,7 +26,7 @@ func TestNodeInAFolderOfOurs(t *testing.T) {
 	folder := t.TempDir()
 	failed := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends, with its mounts
+		runtime.LockOSThread() // never unlocked: the thread ends with its mounts
 		failed <- seenAnew(folder)
 	}()
 	if err := <-failed; err != nil {

@@ -13,10 +13,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Reference is the image's name.
+// Reference is the name of the image.
 const Reference = "operon.local/pause:1"
 
-// Archive returns the image as a tar file in OCI's layout.
+// Archive returns the image as a tar file in the OCI layout.
 func Archive(architecture string) ([]byte, error) {
 	program, err := Program(architecture)
 	if err != nil {
@@ -81,7 +81,7 @@ func (l *layout) blob(mediaType string, data []byte) ocispec.Descriptor {
 	return ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
 }
 
-// tarball is the same for the same files, byte for byte.
+// tarball returns identical bytes for identical files.
 func tarball(files ...file) ([]byte, error) {
 	var packed bytes.Buffer
 	w := tar.NewWriter(&packed)

@@ -1,6 +1,5 @@
-// Package pause builds the image that every pod's sandbox runs: a program that waits. It is a hundred bytes of
-// machine code in an ELF file, since this program itself would be two hundred megabytes of image, and no compiler may
-// be at hand where a node runs.
+// Package pause builds the image for the sandbox of every pod: a program that waits. It is a hundred bytes of machine code in
+// an ELF file, because an image with this program would have two hundred megabytes, and a node may not have a compiler.
 package pause
 
 import (
@@ -9,10 +8,9 @@ import (
 	"fmt"
 )
 
-// code of the program by architecture: ignore SIGCHLD, by which the kernel itself collects
-// the processes that a pod with a shared process namespace leaves behind; then wait for a
-// signal, again and again. containerd ends a sandbox with SIGKILL. The structure that
-// rt_sigaction reads follows the code.
+// code is the program by architecture. It ignores SIGCHLD, so the kernel itself reaps the processes that a pod with a shared
+// process namespace leaves behind. Then it waits for signals forever. containerd ends a sandbox with SIGKILL. The structure
+// that rt_sigaction reads follows the code.
 var code = map[string][]byte{
 	"amd64": {
 		0xb8, 13, 0, 0, 0, // mov eax, 13: rt_sigaction
@@ -42,16 +40,16 @@ var code = map[string][]byte{
 	},
 }
 
-// ignore is the structure: a handler, which is SIG_IGN, flags, a restorer and a mask.
+// ignore is the structure for rt_sigaction: a handler (SIG_IGN), flags, a restorer and a mask.
 var ignore = [4]uint64{1, 0, 0, 0}
 
-// machines are ELF's numbers of the architectures.
+// machines are the ELF numbers of the architectures.
 var machines = map[string]uint16{"amd64": 62, "arm64": 183}
 
 const (
 	headerSize  = 64
 	segmentSize = 56
-	base        = 0x400000 // where the file is mapped
+	base        = 0x400000 // address at which the file is mapped
 )
 
 // Program returns the program for an architecture, as an ELF file.

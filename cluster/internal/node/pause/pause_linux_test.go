@@ -49,8 +49,8 @@ func TestProgramWaits(t *testing.T) {
 	t.Fatal("the program does not ignore SIGCHLD")
 }
 
-// ignores reads a process's mask of ignored signals: bit n-1 is that of signal n. Others may be
-// ignored too, such as SIGHUP of what nohup started.
+// ignores reports whether the process ignores a signal: bit n-1 of the mask is signal n. The process may ignore other signals,
+// too, such as SIGHUP if nohup started it.
 func ignores(t *testing.T, status string, signal syscall.Signal) bool {
 	t.Helper()
 	_, mask, _ := strings.Cut(status, "SigIgn:\t")

@@ -1,8 +1,8 @@
-// Package shim is containerd's shim for runc: the process that holds the containers of one
-// pod. It is linked in, and not a program of its own, so that a node needs no other file.
+// Package shim is containerd's shim for runc: the process that manages the containers of one pod. It is linked into this
+// program, so a node needs no additional file.
 //
-// containerd and its shim share a registry of plugins, and a process takes everything in
-// it for its own: Main empties it first of what belongs to containerd.
+// containerd and its shim share a registry of plugins, and a process uses all plugins in it. Therefore Main first removes the
+// plugins of containerd.
 package shim
 
 import (
@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// Name is what the program has to be called to be the shim.
+	// Name is the name of the program when it runs as the shim.
 	Name = "containerd-shim-runc-v2"
-	// Runtime is how containerd's settings call it.
+	// Runtime is the name of the shim in containerd's settings.
 	Runtime = "io.containerd.runc.v2"
 )
 
 // Main is the shim's main function.
 func Main() {
-	// So do flags: another package's have names of the shim's.
+	// Flags are reset, too: another package defines flags with the names of the shim's flags.
 	flag.CommandLine = flag.NewFlagSet(Name, flag.ExitOnError)
 	registry.Reset()
 	registry.Register(&plugin.Registration{
@@ -39,7 +39,7 @@ func Main() {
 	shim.RunShim(context.Background(), manager.NewShimManager(Runtime))
 }
 
-// newTasks serves what containerd asks of the shim.
+// newTasks returns the service that handles containerd's requests to the shim.
 func newTasks(ic *plugin.InitContext) (any, error) {
 	publisher, err := ic.GetByID(plugins.EventPlugin, "publisher")
 	if err != nil {

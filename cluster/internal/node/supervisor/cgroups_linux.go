@@ -12,13 +12,13 @@ import (
 
 const (
 	cgroupRoot = "/sys/fs/cgroup"
-	// initGroup is the control group of the node's own processes where there is one
-	// hierarchy: a group that has groups below it may have none there.
+	// initGroup is the control group of the node's own processes if there is one hierarchy: there, a group with subgroups may not
+	// contain processes.
 	initGroup = "init"
 )
 
-// enterCgroups mounts the hierarchies of control groups again, so that they begin at the
-// groups of this node and nothing else of the machine is seen.
+// enterCgroups mounts the control group hierarchies again, so their roots are the groups of this node, and other groups of the
+// machine are not visible.
 func enterCgroups() error {
 	var root unix.Statfs_t
 	if err := unix.Statfs(cgroupRoot, &root); err != nil {
@@ -35,7 +35,7 @@ func enterCgroups() error {
 		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("unmount %s: %w", path, err)
 		}
-		// Version 2 beside version 1 controls nothing, and runc would make groups there, on the machine's side.
+		// Version 2 in addition to version 1 controls nothing, and runc would create groups there, outside of the node's groups.
 		if options == unified {
 			continue
 		}
@@ -49,7 +49,7 @@ func enterCgroups() error {
 // unified stands for the options of a hierarchy of version 2.
 const unified = "version 2"
 
-// hierarchies lists the mounts below cgroupRoot: path → the options that tell the hierarchy, or unified.
+// hierarchies lists the mounts below cgroupRoot: path → the options that identify the hierarchy, or unified.
 func hierarchies() (map[string]string, error) {
 	mounts, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -75,7 +75,7 @@ func hierarchies() (map[string]string, error) {
 	return found, lines.Err()
 }
 
-// controllers leaves out of the options of a mount those that do not tell the hierarchy.
+// controllers removes the mount options that do not identify the hierarchy.
 func controllers(options string) string {
 	var kept []string
 	for _, option := range strings.Split(options, ",") {
@@ -88,8 +88,8 @@ func controllers(options string) string {
 	return strings.Join(kept, ",")
 }
 
-// enterUnified does the same for version 2, where the node's processes make room for the
-// groups of pods.
+// enterUnified is enterCgroups for version 2. It also moves the node's processes to their own group, so the groups of pods can
+// be created.
 func enterUnified() error {
 	if err := unix.Unmount(cgroupRoot, unix.MNT_DETACH); err != nil {
 		return err
@@ -101,7 +101,7 @@ func enterUnified() error {
 	if err := os.Mkdir(own, 0o755); err != nil {
 		return err
 	}
-	for _, process := range []string{"1", "0"} { // number 1, and this one
+	for _, process := range []string{"1", "0"} { // the init process, and this one
 		if err := os.WriteFile(filepath.Join(own, "cgroup.procs"), []byte(process), 0); err != nil {
 			return err
 		}

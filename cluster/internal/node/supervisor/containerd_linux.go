@@ -28,10 +28,10 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/shim"
 )
 
-// stateDir is where containerd keeps what does not outlive it. Only the node sees it.
+// stateDir is the directory of containerd's temporary state. Only the node sees it.
 const stateDir = "/run/containerd"
 
-// startContainerd returns when containerd answers and pods can be started.
+// startContainerd starts containerd and returns when it responds and pods can be started.
 func startContainerd(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	if err := installPrograms(dir); err != nil {
 		return err
@@ -62,16 +62,15 @@ func startContainerd(ctx context.Context, dir settings.Dir, s settings.Settings)
 	}
 	context.AfterFunc(ctx, daemon.Stop)
 	daemon.Wait()
-	// The kubelet's part that measures containers looks for containerd where others have it.
+	// The part of the kubelet that measures containers expects containerd at its default path.
 	if err := os.Symlink(dir.Socket(), filepath.Join(stateDir, "containerd.sock")); err != nil {
 		return err
 	}
 	return importPause(ctx, dir)
 }
 
-// installPrograms puts this program where containerd looks for its shim and for the
-// network plugin. They are mounts and no links, so that the program has the name also
-// where it asks for its own, and stays the same when its file is replaced.
+// installPrograms puts this program at the paths where containerd looks for its shim and for the network plugin. It uses mounts
+// and not links, so the program sees that name as its own path, too, and stays the same if its file is replaced.
 func installPrograms(dir settings.Dir) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -121,7 +120,7 @@ func writeNetwork(dir settings.Dir, s settings.Settings) error {
 	return os.WriteFile(filepath.Join(networkDir(dir), "10-operon.conflist"), data, 0o600)
 }
 
-// table is a table of containerd's settings.
+// table is a table in containerd's settings.
 type table = map[string]any
 
 func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string) *srvconfig.Config {
@@ -135,7 +134,7 @@ func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string)
 		Root:    s.Store,
 		State:   stateDir,
 		TempDir: dir.File("tmp"),
-		// Without it, containerd would start, and only the kubelet would find nobody to ask.
+		// Without this setting, containerd would start without the plugin, and only the kubelet would fail.
 		RequiredPlugins: []string{"io.containerd.grpc.v1.cri"},
 		Plugins: table{
 			"io.containerd.server.v1.grpc": table{
@@ -151,7 +150,7 @@ func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string)
 			},
 			"io.containerd.cri.v1.runtime": table{
 				"restrict_oom_score_adj": s.KeepOOMScore,
-				// It would load its profile into the machine's kernel, for good.
+				// AppArmor would load containerd's profile into the machine's kernel permanently.
 				"disable_apparmor": true,
 				"cni": table{
 					"bin_dirs":              []string{nodeinit.Binaries(string(dir))},
@@ -164,11 +163,10 @@ func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string)
 	}
 }
 
-// snapshotterFor is overlayfs, or where the file system below does not take it, the one
-// that copies.
+// snapshotterFor returns overlayfs or, if the underlying file system does not support it, the snapshotter that copies files.
 func snapshotterFor(root string) string {
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return defaults.DefaultSnapshotter // which will say what is wrong with the directory
+		return defaults.DefaultSnapshotter // it will report the problem with the directory
 	}
 	if err := overlayutils.Supported(root); err != nil {
 		log.L.WithError(err).Warn("images are copied for each container, as overlayfs is not supported here")
@@ -177,7 +175,7 @@ func snapshotterFor(root string) string {
 	return defaults.DefaultSnapshotter
 }
 
-// importPause puts the image of pods' sandboxes into the store.
+// importPause writes the image of pod sandboxes to the store.
 func importPause(ctx context.Context, dir settings.Dir) error {
 	archive, err := pause.Archive(runtime.GOARCH)
 	if err != nil {

@@ -17,9 +17,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// corefile answers for names in the cluster. Others are refused at once, unless there is a way
-// out of the node's network. Answers are not kept, so that a name is there as soon as its
-// Service is.
+// corefile configures answers for names in the cluster. Queries for other names are refused at once unless egress is enabled.
+// Answers are not cached, so a name resolves as soon as its Service exists.
 const corefile = `.:53 {
 	bind %s
 	errors
@@ -34,7 +33,7 @@ const corefile = `.:53 {
 }
 `
 
-// runDNS answers for the names of Services and pods.
+// runDNS serves DNS for Services and pods.
 func runDNS(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	caddy.Quiet, dnsserver.Quiet = true, true
 	addresses, others := elsewhere(s)
@@ -45,21 +44,21 @@ func runDNS(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	if err != nil {
 		return err
 	}
-	klog.ClearLogger() // CoreDNS puts its own in place for all of the process, which leaves out what is said of what
+	klog.ClearLogger() // CoreDNS sets its own logger for the whole process, which omits the keys and values of log lines
 	context.AfterFunc(ctx, func() { server.Stop() })
 	server.Wait()
 	return nil
 }
 
-// forwarding passes questions on to one that answers always, if need be that it could not: nobody
-// has to check whether it is there, nor to ask it again.
+// forwarding forwards queries to Resolver, which always answers, if necessary with an error. Therefore health checks and
+// repeated connection attempts are not needed.
 const forwarding = `forward . %s {
 		max_fails 0
 		max_connect_attempts 1
 		read_timeout %s
 	}`
 
-// elsewhere is what is done with addresses and names that are not the cluster's.
+// elsewhere returns the configuration for addresses and names outside of the cluster.
 func elsewhere(s settings.Settings) (addresses, others string) {
 	if !s.Egress {
 		return "", ""
@@ -67,7 +66,7 @@ func elsewhere(s settings.Settings) (addresses, others string) {
 	return "fallthrough in-addr.arpa", fmt.Sprintf(forwarding, settings.Resolver, 2*settings.ResolveTimeout)
 }
 
-// writeResolver writes what pods get that ask as the node does.
+// writeResolver writes the resolver file for pods that use the DNS configuration of the node.
 func writeResolver(dir settings.Dir) error {
 	return os.WriteFile(dir.File("resolv.conf"), []byte("nameserver "+settings.DNS.String()+"\n"), 0o644)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// egressRules lead TCP that is not for the node's network to the relay, after kube-proxy had
-// its say. Of the rest, what the node itself sends is refused here, what pods send by the routes.
+// egressRules redirect TCP connections to addresses outside of the node's network to the relay, after the rules of kube-proxy.
+// Other packets to these addresses are rejected: packets of the node itself by these rules, packets of pods by the routes.
 const egressRules = `
 table ip operon-egress {
 	set own {
@@ -37,11 +37,11 @@ table ip operon-egress {
 }
 `
 
-// ownTable is the table of routes for what the node itself sends.
+// ownTable is the routing table for packets of the node itself.
 const ownTable = 100
 
-// openWayOut has connections to outside come to the relay, which the cluster's process
-// serves, and names of outside be asked for where pods ask.
+// openWayOut redirects connections to the outside to the relay, which the cluster's process serves, and makes this process
+// resolve names with the same DNS server as pods.
 func openWayOut() error {
 	if err := routeOut(); err != nil {
 		return fmt.Errorf("the routes to outside: %w", err)
@@ -77,8 +77,8 @@ func routeOut() error {
 	)
 }
 
-// askCoreDNS has this process ask CoreDNS for names: containerd, for those of registries. The
-// file that tells whom to ask is the machine's, and may be replaced at any time.
+// askCoreDNS makes this process resolve names with CoreDNS: containerd resolves the names of registries. The resolver file
+// belongs to the machine and may be replaced at any time.
 func askCoreDNS() {
 	at := net.JoinHostPort(settings.Address.String(), "53")
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// runKubelet takes the steps of the kubelet's command, with settings instead of flags.
+// runKubelet performs the steps of the kubelet command, with settings instead of flags.
 func runKubelet(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	flags := options.NewKubeletFlags()
 	flags.KubeConfig = dir.Kubeconfig(settings.Kubelet)
@@ -46,7 +46,7 @@ func runKubelet(ctx context.Context, dir settings.Dir, s settings.Settings) erro
 	return app.Run(ctx, kubelet, dependencies, utilfeature.DefaultFeatureGate)
 }
 
-// maxPodProcesses keeps a fork bomb from taking the processes of other pods.
+// maxPodProcesses prevents a fork bomb from using up the processes of other pods.
 const maxPodProcesses = 4096
 
 func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settings.Settings) {
@@ -66,8 +66,7 @@ func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settin
 	c.VolumePluginDir = dir.File("volume-plugins")
 	c.FeatureGates = s.FeatureGates
 
-	// The node's own processes are the cluster's, and the machine's memory is shared with
-	// everything else on it.
+	// The node's own processes belong to the cluster, and the memory of the machine is shared with everything else on it.
 	c.CgroupDriver = "cgroupfs"
 	c.FailCgroupV1 = false
 	c.FailSwapOn = false
@@ -76,14 +75,14 @@ func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settin
 	c.SeccompDefault = true
 	c.MakeIPTablesUtilChains = false
 	c.EvictionHard = map[string]string{"memory.available": "50Mi"}
-	// The machine's disk is, too. Where it fills up, a kubelet would remove images, which were loaded by hand and which
-	// nothing would bring back, then pods, and take none for five minutes.
+	// The disk of the machine is shared, too. If it were full, a kubelet would remove images, which were loaded manually and would
+	// not be restored, then evict pods, and accept no pods for five minutes.
 	c.ImageGCHighThresholdPercent = 100
-	// An image that is loaded, and pulled by another name, is one image: a kubelet that looks who may use what was pulled
-	// would ask a registry for the loaded one.
+	// An image that is loaded, and pulled under another name, is one image: a kubelet that verifies who may use pulled images would
+	// contact a registry for the loaded one.
 	c.ImagePullCredentialsVerificationPolicy = string(kubeletconfig.NeverVerify)
 
-	// One node, and an API server beside it: nothing is spared.
+	// There is one node with its own API server, so the rate limits are high.
 	c.MaxPods = 500
 	c.KubeAPIQPS, c.KubeAPIBurst = 500, 1000
 	c.EventRecordQPS, c.EventBurst = 500, 1000

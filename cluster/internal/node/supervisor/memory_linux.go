@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/pagecache"
 )
 
-// giveBackMemory returns to the system what the node needed for its start only.
+// giveBackMemory returns memory to the operating system that the node needed only for its start.
 func giveBackMemory(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -13,11 +13,11 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// bridgeFilter is the switch by which traffic between pods passes kube-proxy's rules: the
-// answer of a pod behind a Service has to come back from the Service's address.
+// bridgeFilter is the kernel setting that makes traffic between pods pass the rules of kube-proxy: the response of a pod behind
+// a Service has to come from the address of the Service.
 const bridgeFilter = "/proc/sys/net/bridge/bridge-nf-call-iptables"
 
-// startNetwork makes the links of the node. There is none that leads out.
+// startNetwork creates the links of the node. No link leads outside.
 func startNetwork() error {
 	if err := unix.Sethostname([]byte(settings.Name)); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
@@ -42,8 +42,8 @@ func startNetwork() error {
 	if err := netlink.LinkSetUp(bridge); err != nil {
 		return err
 	}
-	// The routes make Services reachable from the node itself: without them, a connection
-	// fails before the rules that lead it on are asked.
+	// The routes make Services reachable from the node itself: without them, a connection fails before the rules that redirect it
+	// are applied.
 	for _, own := range settings.Own {
 		prefix := &net.IPNet{IP: own.Addr().AsSlice(), Mask: net.CIDRMask(own.Bits(), 32)}
 		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: bridge.Index, Dst: prefix, Src: settings.Address.AsSlice()}); err != nil {
@@ -53,9 +53,9 @@ func startNetwork() error {
 	return forward()
 }
 
-// forward has the kernel pass on what pods send to each other over Services. It is not to advise them of a shorter way,
-// which there is for none of them: whom it has just advised it does not tell for a second that there is nobody behind a
-// Service, and connections hang instead of being refused.
+// forward makes the kernel forward packets that pods send to each other through Services. It disables redirects to a shorter
+// route, which never exists: for a second after a redirect, the kernel does not report to the sender that a Service has no
+// endpoints, and connections hang instead of being refused.
 func forward() error {
 	for name, value := range map[string]string{"ip_forward": "1", "conf/all/send_redirects": "0", "conf/" + settings.Bridge + "/send_redirects": "0"} {
 		if err := os.WriteFile("/proc/sys/net/ipv4/"+name, []byte(value), 0); err != nil {
@@ -69,9 +69,8 @@ func forward() error {
 	return err
 }
 
-// masquerade reports whether pods behind Services have to take the node for the one that
-// asks: where the kernel cannot filter what passes a bridge, their answers would go
-// straight to the pod that asked.
+// masquerade reports whether the node has to be the source of connections to pods behind Services: if the kernel cannot filter
+// traffic on a bridge, the responses would bypass the rules and go directly to the client pod.
 func masquerade() bool {
 	_, err := os.Stat(bridgeFilter)
 	return err != nil

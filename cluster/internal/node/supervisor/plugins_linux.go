@@ -1,8 +1,7 @@
 package supervisor
 
-// The parts of containerd that Kubernetes needs; each registers itself. Left out are the
-// snapshotters for btrfs, zfs, device mapper and block files, tracing and the verifier of
-// images. CRI needs the plugin for NRI.
+// The parts of containerd that Kubernetes needs. Each registers itself. The snapshotters for btrfs, zfs, device mapper and
+// block files, tracing, and the image verifier are omitted. CRI needs the plugin for NRI.
 import (
 	_ "github.com/containerd/containerd/api/types/runc/options"
 	_ "github.com/containerd/containerd/v2/core/metrics/cgroups"

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// runProxy takes the steps of kube-proxy's command.
+// runProxy performs the steps of the kube-proxy command.
 func runProxy(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	data, err := json.Marshal(proxyConfig(dir, s))
 	if err != nil {
@@ -48,7 +48,7 @@ func proxyConfig(dir settings.Dir, s settings.Settings) map[string]any {
 		"detectLocalMode":  "ClusterCIDR",
 		"iptables":         soon,
 		"nftables":         soon,
-		// What the kernel keeps of connections is the machine's, and stays as it is.
+		// The kernel's connection tracking belongs to the machine and is not changed.
 		"conntrack":    map[string]any{"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
 		"featureGates": s.FeatureGates,
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// nowhere is where containerd asks for every image that is neither in the store nor of the
-// cluster's own registry. It is in the node's network, on its loopback.
+// nowhere is the address that containerd contacts for every image that is neither in the store nor in the cluster's own
+// registry. It is a loopback address in the node's network.
 const nowhere = "127.0.0.1:5000"
 
 func registries(dir settings.Dir) string { return dir.File("registries") }
 
-// configureRegistries leads containerd to the cluster's registry, by the names that it has
-// on the machine, and to others only where there is a way to them.
+// configureRegistries makes containerd use the cluster's registry for the names that it has on the machine. Other registries
+// are only used if egress is enabled.
 func configureRegistries(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	for _, name := range s.Registry {
 		if err := leadTo(dir, name, settings.Registry.String()); err != nil {
@@ -32,8 +32,7 @@ func configureRegistries(ctx context.Context, dir settings.Dir, s settings.Setti
 	return serveNowhere(ctx, dir)
 }
 
-// leadTo has containerd ask at an address for the images of a registry, or with the name
-// _default, for those of all others.
+// leadTo makes containerd pull the images of a registry from an address. The name _default stands for all other registries.
 func leadTo(dir settings.Dir, name, address string) error {
 	folder := filepath.Join(registries(dir), name)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -43,8 +42,8 @@ func leadTo(dir settings.Dir, name, address string) error {
 	return os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(hosts), 0o600)
 }
 
-// serveNowhere has every other image that is not in the store be not found, at once: there
-// is no way to the registry that its name tells, and the error would be about that.
+// serveNowhere reports all other images that are not in the store as not found, at once. Otherwise the error would be that the
+// registry in their name is unreachable.
 func serveNowhere(ctx context.Context, dir settings.Dir) error {
 	if err := leadTo(dir, "_default", nowhere); err != nil {
 		return err

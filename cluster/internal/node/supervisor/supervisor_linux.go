@@ -1,6 +1,5 @@
-// Package supervisor runs the components of a node: containerd, kubelet, kube-proxy and CoreDNS, as goroutines of one
-// process, which is in namespaces of its own. Package node starts it from outside, and package nodeinit is its
-// parent.
+// Package supervisor runs the components of a node: containerd, kubelet, kube-proxy and CoreDNS, as goroutines of one process
+// in its own namespaces. Package node starts the process from outside, and package nodeinit is its parent.
 package supervisor
 
 import (
@@ -20,14 +19,14 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// Descriptors that the process is started with.
+// File descriptors that the process inherits.
 const (
 	ordersFD = 3
 	reportFD = 4
 )
 
-// garbagePercent is the garbage collector's target: what containerd and the kubelet keep
-// alive is small against what they read on the way.
+// garbagePercent is the garbage collector's target: the live memory of containerd and the kubelet is small compared to the data
+// that they read.
 const garbagePercent = 50
 
 // Main is the main function of the node's process.
@@ -40,7 +39,7 @@ func Main(ctx context.Context, dir string) error {
 	if err == nil {
 		return nil
 	}
-	// The other end may be gone, and then the log is what is left.
+	// If the reader of the report has ended, the error is only in the log.
 	return errors.Join(err, json.NewEncoder(report).Encode(settings.Report{Error: err.Error()}))
 }
 
@@ -85,12 +84,12 @@ func run(ctx context.Context, dir settings.Dir, report *os.File) error {
 	return join(ctx, dir, s)
 }
 
-// prepare makes the process's surroundings a node's.
+// prepare sets up the environment of a node for this process.
 func prepare() error {
 	if err := kubeversion.Set(); err != nil {
 		return err
 	}
-	// Each component applies the same logging settings; the second time is no error.
+	// Each component applies the same logging settings. Applying them again is not an error.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	if err := enterCgroups(); err != nil {
 		return fmt.Errorf("control groups: %w", err)
@@ -104,10 +103,10 @@ func prepare() error {
 	return nil
 }
 
-// errEnded is why a node ends that has a component less.
+// errEnded means that a component ended without an error, which ends the node.
 var errEnded = errors.New("it ended by itself")
 
-// join runs the components that need the API server, until one ends or ctx does.
+// join runs the components that need the API server until one of them or ctx ends.
 func join(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	ended := make(chan error)
 	for name, component := range map[string]func(context.Context, settings.Dir, settings.Settings) error{

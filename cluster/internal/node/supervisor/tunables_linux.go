@@ -10,8 +10,8 @@ import (
 	"k8s.io/component-helpers/node/util/sysctl"
 )
 
-// tunables are what the kubelet sets of the machine's kernel, for good. On a machine that
-// is not only a node they are to stay as they are.
+// tunables are the kernel settings that the kubelet changes permanently. They must not change on a machine that is not only a
+// node.
 var tunables = map[string]int{
 	sysctl.VMOvercommitMemory: sysctl.VMOvercommitMemoryAlways,
 	sysctl.VMPanicOnOOM:       sysctl.VMPanicOnOOMInvokeOOMKiller,
@@ -21,7 +21,7 @@ var tunables = map[string]int{
 	sysctl.RootMaxBytes:       sysctl.RootMaxBytesSetting,
 }
 
-// keepTunables lets the kubelet find what it wants, in files that only the node sees.
+// keepTunables shows the kubelet the values that it expects, in files that only the node sees.
 func keepTunables() error {
 	if err := os.MkdirAll(stateDir, 0o711); err != nil {
 		return err

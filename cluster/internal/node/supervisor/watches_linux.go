@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the components of a node take of inotify's instances: nine were counted, two of them containerd's.
+// The inotify instances that the components of a node use: nine were counted, two of them containerd's.
 const (
 	watchesOfContainerd = 2
 	watchesOfOthers     = 8
-	// watchesSpare are there, too, and left to others: a node that starts at the same time may just have given those back
-	// that its components are about to take.
+	// watchesSpare must be available, too, but are released: a node that starts at the same time may just have released instances
+	// that its components are about to use.
 	watchesSpare = watchesOfOthers
 	watchesInAll = watchesOfContainerd + watchesOfOthers + watchesSpare
 )
 
-// watches are inotify instances that are kept for the components. The kernel lets a user have so many in all programs
-// together, 128 where nobody changed that, and a kubelet or kube-proxy that gets none ends when it is half started.
+// watches are inotify instances that are reserved for the components. The kernel limits their number for all programs of a user
+// together, to 128 by default. A kubelet or kube-proxy that does not get one exits during its start.
 type watches []int
 
-// keepWatches takes them, and waits where others have too many.
+// keepWatches reserves inotify instances. It waits if other programs use too many.
 func keepWatches(ctx context.Context) (watches, error) {
 	ctx, cancel := context.WithTimeout(ctx, timing.watchesDeadline)
 	defer cancel()
@@ -49,7 +49,7 @@ func keepWatches(ctx context.Context) (watches, error) {
 	return kept, kept.give(watchesSpare)
 }
 
-// give closes some of them, for a component to take.
+// give closes count of them, so a component can use them.
 func (w *watches) give(count int) error {
 	var errs []error
 	for _, instance := range (*w)[:count] {
@@ -59,7 +59,7 @@ func (w *watches) give(count int) error {
 	return errors.Join(errs...)
 }
 
-// noWatches tells what there is too little of, and what to do.
+// noWatches returns an error that names the limit and the remedy.
 func noWatches() error {
 	limit, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A node that gets too few inotify instances waits for more, and then says which setting it is about and keeps none. The test
-// is not parallel, as it takes file descriptors from its process, which the kernel answers in the same way.
+// A node that gets too few inotify instances waits for more. Then it reports the setting that limits them, and reserves none.
+// The test is not parallel because it uses up the file descriptors of its process, which causes the same kernel error.
 func TestTooFewWatches(t *testing.T) {
 	before := descriptors(t)
 	var limit unix.Rlimit
@@ -21,7 +21,7 @@ func TestTooFewWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	few := limit
-	few.Cur = uint64(before + watchesOfContainerd + watchesOfOthers) // which leaves nothing to others
+	few.Cur = uint64(before + watchesOfContainerd + watchesOfOthers) // which leaves none for others
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestTooFewWatches(t *testing.T) {
 	}
 }
 
-// Instances that are kept are given to components bit by bit.
+// Reserved instances are released for components step by step.
 func TestWatchesAreGiven(t *testing.T) {
 	kept, err := keepWatches(t.Context())
 	if err != nil {

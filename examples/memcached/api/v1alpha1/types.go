@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the API of group cache.example.com: the kind Memcached.
+// Package v1alpha1 contains the API of the group cache.example.com: the kind Memcached.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cache.example.com
@@ -41,7 +41,7 @@ type Memcached struct {
 
 // MemcachedSpec is the desired state of a Memcached.
 type MemcachedSpec struct {
-	// Size is how many servers run.
+	// Size is the number of servers.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -50,11 +50,11 @@ type MemcachedSpec struct {
 
 // MemcachedStatus is the observed state of a Memcached.
 type MemcachedStatus struct {
-	// Nodes are the names of the pods that the servers run in.
+	// Nodes are the names of the pods in which the servers run.
 	Nodes []string `json:"nodes,omitempty"`
-	// Replicas is how many there are; for the scale subresource.
+	// Replicas is the number of servers, for the scale subresource.
 	Replicas int32 `json:"replicas,omitempty"`
-	// Selector finds the pods; for the scale subresource.
+	// Selector selects the pods, for the scale subresource.
 	Selector string `json:"selector,omitempty"`
 	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -54,25 +54,25 @@ type PostgresSpec struct {
 	// +kubebuilder:default="1Gi"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the size of the volume cannot be changed"
 	Storage resource.Quantity `json:"storage"`
-	// Backup makes dumps of all databases. Without it, there are none.
+	// Backup configures dumps of all databases. Without it, no dumps are created.
 	//
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
 }
 
-// Backup says when dumps are made, and where they go.
+// Backup defines when dumps are created, and where they are written.
 type Backup struct {
-	// Schedule has the format of a CronJob, such as "0 3 * * *".
+	// Schedule is a schedule in the format of a CronJob, such as "0 3 * * *".
 	Schedule string `json:"schedule"`
 	// Claim is the name of a PersistentVolumeClaim to which dumps are written.
 	Claim string `json:"claim"`
 }
 
-// PostgresStatus is what exists.
+// PostgresStatus is the observed state of a Postgres.
 type PostgresStatus struct {
 	// Ready reports whether the server accepts connections.
 	Ready bool `json:"ready,omitempty"`
-	// LastBackup is when the last dump was complete.
+	// LastBackup is the time when the last dump was completed.
 	LastBackup *metav1.Time `json:"lastBackup,omitempty"`
 	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

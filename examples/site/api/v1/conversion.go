@@ -1,4 +1,4 @@
 package v1
 
-// Hub makes v1 the version that all others are converted to and from, and by which the operator works.
+// Hub marks v1 as the version to and from which all others are converted, and with which the operator works.
 func (*Site) Hub() {}

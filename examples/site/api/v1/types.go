@@ -1,4 +1,4 @@
-// Package v1 holds the API of group web.example.com: the kind Site.
+// Package v1 contains the API of the group web.example.com: the kind Site.
 //
 // +kubebuilder:object:generate=true
 // +groupName=web.example.com
@@ -40,28 +40,27 @@ type Site struct {
 
 // SiteSpec is the desired state of a Site.
 type SiteSpec struct {
-	// Host is the name that the site is reached by. It stays the same for the site's life: a rule of the
-	// definition, which API servers judge by themselves.
+	// Host is the DNS name of the site. It is immutable: API servers enforce this with a rule in the CRD.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a site keeps its host: make another one"
 	Host string `json:"host"`
-	// Title is what the front page says. Default: the host.
+	// Title is the title of the front page. Default: the host.
 	Title string `json:"title,omitempty"`
-	// Replicas is how many servers there are. A default that is a constant is one of the definition.
+	// Replicas is the number of servers. Its default is a constant, so it is in the CRD.
 	//
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
 	Replicas int32 `json:"replicas,omitempty"`
-	// Pages are further pages, by their paths.
+	// Pages are additional pages by path.
 	Pages map[string]string `json:"pages,omitempty"`
-	// Protected sites cannot be deleted.
+	// Protected prevents the deletion of the site.
 	Protected bool `json:"protected,omitempty"`
 }
 
 // SiteStatus is the observed state of a Site.
 type SiteStatus struct {
-	// URL is where the site is.
+	// URL is the URL of the site.
 	URL string `json:"url,omitempty"`
 	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

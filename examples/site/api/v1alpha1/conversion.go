@@ -9,11 +9,11 @@ import (
 	v1 "github.com/operon-framework/operon/examples/site/api/v1"
 )
 
-// protected keeps what this version has no field for: a site that somebody reads and writes in it
-// stays protected.
+// protected is the annotation for a field that this version does not have: a site that a client reads and writes in this
+// version stays protected.
 const protected = "web.example.com/protected"
 
-// ConvertTo makes a site of v1.
+// ConvertTo converts a site to v1.
 func (s *Site) ConvertTo(hub conversion.Hub) error {
 	to, ok := hub.(*v1.Site)
 	if !ok {
@@ -29,7 +29,7 @@ func (s *Site) ConvertTo(hub conversion.Hub) error {
 	return nil
 }
 
-// ConvertFrom makes a site of this version.
+// ConvertFrom converts a site to this version.
 func (s *Site) ConvertFrom(hub conversion.Hub) error {
 	from, ok := hub.(*v1.Site)
 	if !ok {

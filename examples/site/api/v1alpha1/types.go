@@ -1,5 +1,5 @@
-// Package v1alpha1 is the API of group web.example.com as it was before version 2 of the operator. It
-// is served for those who still use it.
+// Package v1alpha1 is the API of the group web.example.com before version 2 of the operator. It is served for clients that
+// still use it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=web.example.com
@@ -40,19 +40,19 @@ type Site struct {
 
 // SiteSpec is the desired state of a Site.
 type SiteSpec struct {
-	// Hostname is the name that the site is reached by. It stays the same for the site's life.
+	// Hostname is the DNS name of the site. It is immutable.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a site keeps its host: make another one"
 	Hostname string `json:"hostname"`
-	// Title is what the front page says. Default: the host.
+	// Title is the title of the front page. Default: the host.
 	Title string `json:"title,omitempty"`
-	// Servers is how many there are.
+	// Servers is the number of servers.
 	//
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
 	Servers int32 `json:"servers,omitempty"`
-	// Pages are further pages, by their paths.
+	// Pages are additional pages by path.
 	Pages map[string]string `json:"pages,omitempty"`
 }
 

@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the API of group store.example.com: the kind Store.
+// Package v1alpha1 contains the API of the group store.example.com: the kind Store.
 //
 // +kubebuilder:object:generate=true
 // +groupName=store.example.com
@@ -20,7 +20,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Store is a server that keeps values under keys, in memory.
+// Store is a server that stores values by key, in memory.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -37,7 +37,7 @@ type Store struct {
 
 // StoreSpec is the desired state of a Store.
 type StoreSpec struct {
-	// MemoryMiB is how much memory the server may use.
+	// MemoryMiB is the maximum memory of the server, in MiB.
 	//
 	// +kubebuilder:validation:Minimum=16
 	// +kubebuilder:validation:Maximum=65536

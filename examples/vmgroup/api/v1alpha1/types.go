@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the API of group vm.example.com: the kind VMGroup.
+// Package v1alpha1 contains the API of the group vm.example.com: the kind VMGroup.
 //
 // +kubebuilder:object:generate=true
 // +groupName=vm.example.com
@@ -20,7 +20,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// VMGroup is a group of equal virtual machines in a vCenter.
+// VMGroup is a group of identical virtual machines in a vCenter.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vmgroups,shortName=vg
@@ -46,55 +46,55 @@ type VMGroup struct {
 
 // VMGroupSpec is the desired state of a VMGroup.
 type VMGroupSpec struct {
-	// CPU is how many processors each machine has.
+	// CPU is the number of processors of each machine.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4
 	CPU int32 `json:"cpu"`
-	// Memory of each machine, in GiB.
+	// Memory is the memory of each machine, in GiB.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
 	Memory int32 `json:"memory"`
-	// Template is the machine that they are clones of: its inventory path, such as
-	// /DC0/vm/ubuntu-24. Another template means other machines.
+	// Template is the inventory path of the machine that is cloned, such as /DC0/vm/ubuntu-24. A change of the template replaces
+	// the machines.
 	//
 	// +kubebuilder:validation:MinLength=1
 	Template string `json:"template"`
-	// Replicas is how many machines there are.
+	// Replicas is the number of machines.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Replicas int32 `json:"replicas"`
-	// Credentials names the Secret that says how the vCenter is reached.
+	// Credentials is the name of the Secret with the address and the credentials of the vCenter.
 	//
 	// +kubebuilder:default=vc-creds
 	// +optional
 	Credentials string `json:"credentials,omitempty"`
 }
 
-// Phase is a VMGroup's state in a word.
+// Phase is a summary of the state of a VMGroup.
 //
 // +kubebuilder:validation:Enum=Pending;Scaling;Running
 type Phase string
 
 const (
-	// Pending: the vCenter cannot be reached.
+	// Pending means that the vCenter is not reachable.
 	Pending Phase = "Pending"
-	// Scaling: machines are being made, changed or deleted.
+	// Scaling means that machines are being created, changed or deleted.
 	Scaling Phase = "Scaling"
-	// Running: all machines are as they should be.
+	// Running means that all machines are in their desired state.
 	Running Phase = "Running"
 )
 
 // VMGroupStatus is the observed state of a VMGroup.
 type VMGroupStatus struct {
 	Phase Phase `json:"phase,omitempty"`
-	// CurrentReplicas is how many machines there are.
+	// CurrentReplicas is the current number of machines.
 	CurrentReplicas int32 `json:"currentReplicas,omitempty"`
-	// DesiredReplicas is how many there should be.
+	// DesiredReplicas is the desired number of machines.
 	DesiredReplicas int32 `json:"desiredReplicas,omitempty"`
-	// LastMessage says what is being waited for.
+	// LastMessage states what the operator is waiting for.
 	LastMessage string `json:"lastMessage,omitempty"`
 	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

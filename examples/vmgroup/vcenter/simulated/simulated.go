@@ -1,5 +1,5 @@
-// Package simulated runs a vCenter in memory for tests: the simulator that govmomi ships, with TLS and a
-// password, on a port of this machine. It outlives the operators that a test starts and kills.
+// Package simulated runs an in-memory vCenter for tests: the simulator of govmomi, with TLS and a password, on a port of this
+// machine. It outlives the operators that a test starts and kills.
 package simulated
 
 import (
@@ -26,17 +26,17 @@ import (
 	"github.com/operon-framework/operon/examples/vmgroup/vcenter"
 )
 
-// Template is a machine that is there.
+// Template is the path of an existing machine.
 const Template = "/DC0/vm/DC0_H0_VM0"
 
-// user is the one that the simulator takes.
+// user is the only user that the simulator accepts.
 const user = "operator"
 
-// VCenter is a vCenter that is simulated.
+// VCenter is a simulated vCenter.
 type VCenter struct {
 	server *simulator.Server
 	model  *simulator.Model
-	// password is another one each time, and after Expire.
+	// password is the current password. It is different for each vCenter, and changed by Expire.
 	password atomic.Pointer[string]
 }
 
@@ -57,7 +57,7 @@ func New(address string) (*VCenter, error) {
 	return v, nil
 }
 
-// Close ends it, with all that was in it.
+// Close stops the vCenter, and deletes everything in it.
 func (v *VCenter) Close() {
 	v.server.Close()
 	v.model.Remove()
@@ -74,7 +74,7 @@ func Start(t testing.TB) *VCenter {
 	return v
 }
 
-// Secret is the data of the Secret by which an operator reaches it.
+// Secret returns the data of the Secret with which an operator accesses the vCenter.
 func (v *VCenter) Secret() map[string][]byte {
 	return map[string][]byte{
 		vcenter.HostKey: []byte("https://" + v.server.URL.Host + "/sdk"), vcenter.UserKey: []byte(user), vcenter.PasswordKey: []byte(*v.password.Load()),
@@ -82,7 +82,7 @@ func (v *VCenter) Secret() map[string][]byte {
 	}
 }
 
-// Machines are the names of those that operators made for a group, with their processors.
+// Machines returns the names of the machines that operators created for a group, with their processors.
 func (v *VCenter) Machines(ctx context.Context, group string) ([]string, error) {
 	c, err := v.client(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (v *VCenter) Machines(ctx context.Context, group string) ([]string, error) 
 	return names, nil
 }
 
-// client is an administrator's.
+// client returns the client of an administrator.
 func (v *VCenter) client(ctx context.Context) (*vim25.Client, error) {
 	c, err := vim25.NewClient(ctx, soap.NewClient(v.server.URL, true))
 	if err != nil {
@@ -117,14 +117,14 @@ func (v *VCenter) client(ctx context.Context) (*vim25.Client, error) {
 	return c, session.NewManager(c).Login(ctx, url.UserPassword(user, *v.password.Load()))
 }
 
-// Expire lets another password be needed from now on, which Secret has, and ends the sessions of all operators.
+// Expire changes the password, which Secret then returns, and ends the sessions of all operators.
 func (v *VCenter) Expire(t testing.TB) {
 	t.Helper()
 	v.password.Store(new(rand.Text()))
 	v.EndSessions(t)
 }
 
-// EndSessions ends those of all operators.
+// EndSessions ends the sessions of all operators.
 func (v *VCenter) EndSessions(t testing.TB) {
 	t.Helper()
 	ctx := t.Context()

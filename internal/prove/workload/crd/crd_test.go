@@ -26,7 +26,7 @@ func read(t testing.TB, root, file string) []*unstructured.Unstructured {
 	return all
 }
 
-// kindIn is the kind of a project in the testdata of package workload, and its first object.
+// kindIn returns the kind of a project in the testdata of package workload, and its first sample.
 func kindIn(t testing.TB, name string) (*crd.Kind, *unstructured.Unstructured) {
 	t.Helper()
 	root := "../testdata/projects/" + name
@@ -43,7 +43,7 @@ func kindIn(t testing.TB, name string) (*crd.Kind, *unstructured.Unstructured) {
 	return nil, nil
 }
 
-// TestVariants: what was made to be refused is, and most of the rest is not.
+// All variants that are meant to be invalid are rejected, and most other variants are accepted.
 func TestVariants(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"database", "website", "batch"} {
@@ -78,7 +78,7 @@ func must(content []byte, err error) []byte {
 	return content
 }
 
-// TestVariantsReachEveryField: each field that the schema has is changed.
+// Variants change each field of the schema.
 func TestVariantsReachEveryField(t *testing.T) {
 	t.Parallel()
 	kind, sample := kindIn(t, "database")
@@ -101,8 +101,8 @@ func TestAdmit(t *testing.T) {
 	t.Parallel()
 	kind, sample := kindIn(t, "database")
 	for name, test := range map[string]struct {
-		patch, want string // want for a new object
-		change      string // want for a change of the sample
+		patch, want string // want is the expected error for a new object
+		change      string // the expected error for a change of the sample
 	}{
 		"as it is":       {`{}`, "", ""},
 		"immutable":      {`{engine: mysql}`, "", "the engine cannot be changed"},
@@ -189,7 +189,7 @@ func FuzzMatching(f *testing.F) {
 	})
 }
 
-// FuzzVariants: whatever a definition says, it is refused or walked through.
+// Any definition is either rejected or evaluated without a panic.
 func FuzzVariants(f *testing.F) {
 	for _, name := range []string{"database", "website", "batch"} {
 		definition := read(f, "../testdata/projects/"+name, "crd.yaml")[0]
@@ -217,7 +217,7 @@ func FuzzVariants(f *testing.F) {
 	})
 }
 
-// TestAdmitEmbedded: what is not in the schema itself is looked at too.
+// Embedded objects and other rules outside the schema itself are checked, too.
 func TestAdmitEmbedded(t *testing.T) {
 	t.Parallel()
 	kind, sample := kindIn(t, "website")

@@ -1,5 +1,5 @@
-// Package crd evaluates what a CustomResourceDefinition allows, without a cluster: it admits or refuses objects as an API server does, and
-// creates variants of an object that differ from it in one place.
+// Package crd evaluates what a CustomResourceDefinition allows, without a cluster: it accepts or rejects objects as an
+// API server does, and creates variants of an object that differ from it in one place.
 //
 //	Read      the versions of a CRD, as kinds
 //	Admit     defaults, schema, lists and CEL rules, including transition rules

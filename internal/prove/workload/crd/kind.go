@@ -12,17 +12,17 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// Kind is what a definition says of one version of a kind.
+// Kind is the definition of one version of a kind.
 type Kind struct {
 	schema.GroupVersionKind
-	// ScalePath is the field of the wished number, as in "spec.replicas", empty where the kind
+	// ScalePath is the path of the requested number of replicas, such as "spec.replicas". It is empty if the kind
 	// cannot be scaled.
 	ScalePath string
 
 	schema *crdschema.Schema
 }
 
-// Read returns the versions of a CustomResourceDefinition that are served.
+// Read returns the served versions of a CustomResourceDefinition.
 func Read(definition *unstructured.Unstructured) ([]*Kind, error) {
 	crd, err := kube.ReadCRD(definition)
 	if err != nil {
@@ -50,13 +50,13 @@ func Read(definition *unstructured.Unstructured) ([]*Kind, error) {
 	return kinds, nil
 }
 
-// Stored is an object as the API server keeps it: unknown fields dropped, defaults set.
+// Stored returns an object as the API server stores it: without unknown fields, and with defaults.
 func (k *Kind) Stored(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: k.schema.Written(object.Object)}
 }
 
-// Admit says why the API server refuses an object, nil where it takes it: as a new one where old
-// is nil, or else in place of the old one. Of metadata nothing is looked at.
+// Admit returns the reason why the API server would reject an object, or nil if it would accept it: as a new object if old
+// is nil, or else as an update of old. It does not check metadata.
 func (k *Kind) Admit(object, old *unstructured.Unstructured) error {
 	next := k.Stored(object)
 	if old == nil {
@@ -65,17 +65,17 @@ func (k *Kind) Admit(object, old *unstructured.Unstructured) error {
 	return k.schema.Update(context.Background(), next.Object, k.Stored(old).Object).ToAggregate()
 }
 
-// Foretold is what the API server will say of a change.
+// Foretold is a prediction of how the API server responds to a change.
 type Foretold struct {
-	// Refused is why the change is refused, New why a new object of that content is, and Back why
-	// the change back is, once the change was made. Nil: it is not.
+	// Refused is the reason why the change is rejected. New is the reason why a new object with that content is rejected.
+	// Back is the reason why the change back is rejected after the change was made. Nil means accepted.
 	Refused, New, Back error
-	// Same: what is stored is what was.
+	// Same means that the stored object does not change.
 	Same bool
 }
 
-// Foretell returns what the API server will say of changes of one object: of each that the function
-// is given. It is [Kind.Admit] several times, except for less.
+// Foretell returns a function that predicts the API server's response to a change of one object. It has the same result as
+// several calls of [Kind.Admit], but costs less.
 func (k *Kind) Foretell(old *unstructured.Unstructured) func(changed *unstructured.Unstructured) Foretold {
 	before := k.Stored(old).Object
 	return func(changed *unstructured.Unstructured) Foretold {

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// path leads to a value: names of fields and keys, and indices.
+// path is the path of a value: names of fields, keys, and indexes.
 type path []any
 
-// String is the path as the API server names it: spec.nodes[0].size.
+// String returns the path in the format of the API server: spec.nodes[0].size.
 func (p path) String() string {
 	var text strings.Builder
 	for _, step := range p {
@@ -32,14 +32,14 @@ func (p path) String() string {
 	return text.String()
 }
 
-// to is the path to what is below.
+// to returns the path of a field, key or index below this path.
 func (p path) to(step any) path {
 	longer := make(path, len(p), len(p)+1)
 	copy(longer, p)
 	return append(longer, step)
 }
 
-// last is the name of the field, that of the list for an element.
+// last returns the name of the field. For an element, it is the name of the list.
 func (p path) last() string {
 	for i := len(p) - 1; i >= 0; i-- {
 		if name, ok := p[i].(string); ok {
@@ -72,8 +72,8 @@ func get(value any, at path) (any, bool) {
 	return value, true
 }
 
-// with is a copy of a value in which another one is at a path. What is missing on the way is made:
-// maps, whose content make gives for the part of the path that leads to them.
+// with returns a copy of a value that has another value at a path. Missing maps on the way are created with
+// the content that missing returns for their path.
 func with(value any, at path, other any, missing func(path) any) any {
 	return put(runtime.DeepCopyJSONValue(value), nil, at, other, missing)
 }
@@ -102,7 +102,7 @@ func put(value any, above, below path, other any, missing func(path) any) any {
 	return fields
 }
 
-// without is a copy of a value in which nothing is at a path.
+// without returns a copy of a value without the field at a path.
 func without(value any, at path) any {
 	copied := runtime.DeepCopyJSONValue(value)
 	above, _ := get(copied, at[:len(at)-1])

@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// Matching returns short texts that match a regular expression: with as few repetitions as it
-// allows, and with one more of each. It returns none where the expression is none.
+// Matching returns short texts that match a regular expression: with as few repetitions as
+// possible, and with one and two more of each. It returns none if the expression is not valid.
 //
-// Caveats: conditions between parts (\b) are not looked at, so a text may fail to match.
+// Caveats: conditions between parts (\b) are ignored, so a text may fail to match.
 func Matching(pattern string) []string {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -27,13 +27,13 @@ func Matching(pattern string) []string {
 	return texts
 }
 
-// maxText bounds what is written: expressions nest repetitions.
+// maxText limits the length of a text, because expressions can nest repetitions.
 const maxText = 300
 
-// writer writes a text that an expression matches.
+// writer writes a text that matches an expression.
 type writer struct {
 	text *strings.Builder
-	more int // repetitions beyond the least, and which alternative
+	more int // additional repetitions, and the index of the alternative
 }
 
 func (w *writer) write(e *syntax.Regexp) {
@@ -61,7 +61,7 @@ func (w *writer) write(e *syntax.Regexp) {
 		w.repeat(e.Sub[0], w.more)
 	case syntax.OpQuest:
 		w.repeat(e.Sub[0], min(w.more, 1))
-	case syntax.OpRepeat: // not in what was simplified, except for the sake of who reads
+	case syntax.OpRepeat: // does not occur after Simplify, only here for the reader
 		w.repeat(e.Sub[0], e.Min)
 	}
 }
@@ -72,7 +72,8 @@ func (w *writer) repeat(e *syntax.Regexp, times int) {
 	}
 }
 
-// pleasant is a character of a class, a letter or digit where it has one. The class has pairs.
+// pleasant returns a character of a class, if possible a letter or a digit. The class consists of pairs: the bounds of
+// ranges.
 func pleasant(class []rune) rune {
 	for _, wanted := range []rune{'a', '1', 'A', ' '} {
 		for i := 0; i+1 < len(class); i += 2 {

@@ -8,20 +8,20 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// What makes a variant promising.
+// Parts of the promise of a variant.
 const (
 	ifWithout = 15
 	ifBlock   = 20
 	ifKey     = 10
 	ifItem    = 15
 	ifOrder   = -10
-	// below is what each level costs, from the second below spec.
+	// below is subtracted for each level, from the second below spec.
 	below = 6
-	// scales is what the field promises that scaling is about.
+	// scales is added for the field that scaling changes.
 	scales = 60
 )
 
-// names are parts of fields' names that tell of something to do, with what they promise.
+// names contains parts of field names that suggest work for the operator, with their promise.
 var names = []struct {
 	part    string
 	promise int
@@ -32,12 +32,12 @@ var names = []struct {
 	{"strategy", 20}, {"labels", 15}, {"annotations", 15}, {"env", 20}, {"command", 15}, {"args", 20},
 }
 
-// telling reports whether a field's name makes it worth looking at in a block with many.
+// telling reports whether the name of a field makes it worth changing in a block with many fields.
 func telling(name string) bool {
 	return slices.Contains([]string{"image", "replicas", "resources", "env", "args", "nodeSelector", "serviceAccountName", "template", "containers"}, name)
 }
 
-// promiseOf is what a change of a field promises.
+// promiseOf returns the promise of a change of a field.
 func promiseOf(here path, of *structural.Structural, kind *Kind) int {
 	name := strings.ToLower(here.last())
 	promise := 20
@@ -59,7 +59,7 @@ func promiseOf(here path, of *structural.Structural, kind *Kind) int {
 // compile compiles a pattern of a schema.
 func compile(pattern string) (*regexp.Regexp, error) { return regexp.Compile(pattern) }
 
-// keep are the texts that match.
+// keep returns the texts that match.
 func keep(texts []any, matching *regexp.Regexp) []any {
 	return slices.DeleteFunc(texts, func(text any) bool {
 		written, ok := text.(string)

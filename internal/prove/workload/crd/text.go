@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// formats are two values of each format that a schema may ask for.
+// formats contains two values of each format that a schema may require.
 var formats = map[string][]string{
 	"date-time":      {"2026-01-02T03:04:05Z", "2027-02-03T04:05:06Z"},
 	"date":           {"2026-01-02", "2027-02-03"},
@@ -32,7 +32,7 @@ var formats = map[string][]string{
 	"k8s-long-name":  {"name.a", "name.b"},
 }
 
-// textsFor are texts that a schema is likely to allow, for a field that has none or another.
+// textsFor returns texts that a schema is likely to allow for a field.
 func textsFor(name string, of *structural.Structural) []string {
 	if of.ValueValidation != nil {
 		if known := formats[strings.ToLower(of.ValueValidation.Format)]; known != nil {
@@ -48,7 +48,7 @@ func textsFor(name string, of *structural.Structural) []string {
 	return likely(name)
 }
 
-// likely are texts that the name of a field suggests.
+// likely returns texts that the name of a field suggests.
 func likely(name string) []string {
 	lower := strings.ToLower(name)
 	for _, hint := range []struct {
@@ -82,8 +82,8 @@ var (
 	lastNumber   = regexp.MustCompile(`^(.*?)(\d+)(\D*)$`)
 )
 
-// guessed reports whether there is a text in a value that was made up: none of those that a schema
-// lists, of a format, or of the same sort as the one before.
+// guessed reports whether a value contains a made-up text: a text that is not in an enum of the schema, not of a format,
+// not the default, and not of the same sort as the previous text.
 func guessed(of *structural.Structural, value, old any) bool {
 	limits := limitsOf(of)
 	switch value := value.(type) {
@@ -111,8 +111,8 @@ func guessed(of *structural.Structural, value, old any) bool {
 	return false
 }
 
-// sameSort reports whether two texts are both quantities, durations, numbers and so on, or images
-// that differ in their tags.
+// sameSort reports whether two texts are both quantities, durations, booleans, addresses or the like, or differ only in
+// their last number or in the tag of an image.
 func sameSort(a, b string) bool {
 	for _, is := range []func(string) bool{
 		func(text string) bool { _, err := resource.ParseQuantity(text); return err == nil },
@@ -129,7 +129,7 @@ func sameSort(a, b string) bool {
 	return lastNumber.MatchString(a) && lastNumber.MatchString(b) && lastNumber.ReplaceAllString(a, "$1#$3") == lastNumber.ReplaceAllString(b, "$1#$3")
 }
 
-// otherTexts are texts of the same sort as one, by what it looks like.
+// otherTexts returns texts of the same sort as a text. It derives the sort from the text.
 func otherTexts(name, text string) []string {
 	lower := strings.ToLower(name)
 	if quantity, err := resource.ParseQuantity(text); err == nil {
@@ -159,7 +159,8 @@ func otherTexts(name, text string) []string {
 	return append(others, text+"-other", text+"x")
 }
 
-// otherQuantities are twice as much, and, where it is not, one that is written otherwise.
+// otherQuantities returns twice the quantity, and before that the next number if the text is an integer. For zero, it
+// returns only 1.
 func otherQuantities(text string, quantity resource.Quantity) []string {
 	double := quantity.DeepCopy()
 	double.Add(quantity)

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// deepest is how deep blocks are filled that a sample does not have.
+// deepest is the maximum depth to which blocks are filled that a sample does not have.
 const deepest = 8
 
-// least is a small value that a schema is likely to allow: its default, the first of its enum, or
-// what it requires and no more.
+// least returns a small value that a schema is likely to allow: its default, the first value of its enum, or
+// only the required parts.
 func least(name string, of *structural.Structural, depth int) any {
 	if of.Default.Object != nil {
 		return runtime.DeepCopyJSONValue(of.Default.Object)
@@ -40,7 +40,7 @@ func least(name string, of *structural.Structural, depth int) any {
 	return textsFor(name, of)[0]
 }
 
-// filled is a block with all that is required and each single value that is not.
+// filled returns a block with all required fields and all optional scalar fields.
 func filled(of *structural.Structural, depth int) any {
 	return block(of, depth, func(field string, property *structural.Structural) bool {
 		kind := kindOf(property)
@@ -48,7 +48,7 @@ func filled(of *structural.Structural, depth int) any {
 	})
 }
 
-// block is a map with the fields that are wanted.
+// block returns a map with the wanted fields.
 func block(of *structural.Structural, depth int, wanted func(string, *structural.Structural) bool) map[string]any {
 	fields := map[string]any{}
 	if depth > deepest {
@@ -69,7 +69,7 @@ func block(of *structural.Structural, depth int, wanted func(string, *structural
 	return fields
 }
 
-// another is an element for a list that differs from those in it, where keys or the schema of its
+// another returns an element for a list that differs from its elements, if the keys or the schema of the
 // elements allow that.
 func another(name string, of *structural.Structural, in []any, keys []string, depth int) any {
 	element := least(name, of, depth)
@@ -91,8 +91,8 @@ func another(name string, of *structural.Structural, in []any, keys []string, de
 	})
 }
 
-// distinguishing are the fields that tell an element from others: the keys of the list, and those
-// that are likely to be as good as keys.
+// distinguishing returns the fields that distinguish an element from others: the keys of the list, and fields
+// that are likely to be unique, too.
 func distinguishing(of *structural.Structural, element map[string]any, keys []string) []string {
 	found := slices.Clone(keys)
 	for _, name := range []string{"name", "id", "key", "path", "port", "containerPort", "host"} {
@@ -104,7 +104,7 @@ func distinguishing(of *structural.Structural, element map[string]any, keys []st
 	return found
 }
 
-// different is a value that passes, or the least one where none of those that are tried does.
+// different returns a value for which passes returns true. It returns the least value if it finds no such value.
 func different(name string, of *structural.Structural, passes func(any) bool) any {
 	first := least(name, of, 0)
 	candidates := []any{first}
@@ -126,7 +126,7 @@ func different(name string, of *structural.Structural, passes func(any) bool) an
 	return first
 }
 
-// lowest is the smallest number that is allowed and not less than another.
+// lowest returns the smallest allowed number that is not less than wished, if there is one.
 func lowest(limits *structural.ValueValidation, wished float64) float64 {
 	number := wished
 	if limits.Minimum != nil && number < *limits.Minimum {
@@ -144,7 +144,7 @@ func lowest(limits *structural.ValueValidation, wished float64) float64 {
 	return number
 }
 
-// kindOf is the type of a value, "string" for what may be an integer too, "any" for what is not said.
+// kindOf returns the type of a value: "int-or-string" if it may be either, and "any" if the type is not specified.
 func kindOf(of *structural.Structural) string {
 	switch {
 	case of == nil:
@@ -159,7 +159,7 @@ func kindOf(of *structural.Structural) string {
 
 var anything structural.ValueValidation
 
-// limitsOf are those of a value. None is nil.
+// limitsOf returns the limits of a value. The result is never nil.
 func limitsOf(of *structural.Structural) *structural.ValueValidation {
 	if of == nil || of.ValueValidation == nil {
 		return &anything
@@ -167,8 +167,8 @@ func limitsOf(of *structural.Structural) *structural.ValueValidation {
 	return of.ValueValidation
 }
 
-// required are the fields that a block has to have: those that it always has to, and the first of
-// alternatives.
+// required returns the required fields of a block: the fields that are always required, and the fields of the first
+// alternative.
 func required(of *structural.Structural) []string {
 	limits := limitsOf(of)
 	names := slices.Clone(limits.Required)
@@ -183,7 +183,7 @@ func required(of *structural.Structural) []string {
 	return names
 }
 
-// valuesOf is the schema of a map's values, nil where it has none.
+// valuesOf returns the schema of a map's values, or nil if it does not have one.
 func valuesOf(of *structural.Structural) *structural.Structural {
 	if of.AdditionalProperties == nil {
 		return nil
@@ -191,7 +191,7 @@ func valuesOf(of *structural.Structural) *structural.Structural {
 	return of.AdditionalProperties.Structural
 }
 
-// value is what a limit says, or else another number.
+// value returns a limit, or another number if there is no limit.
 func value(limit *int64, or int64) int64 {
 	if limit == nil {
 		return or

@@ -7,14 +7,14 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// maxCount is the greatest number that is set for its own sake: a maximum of 1,000 replicas would
-// be 1,000 pods.
+// maxCount is the largest maximum that is used as a value: a maximum of 1,000 replicas would
+// result in 1,000 pods.
 const maxCount = 16
 
-// longest is the length of a text that is made for the sake of its length.
+// longest is the limit for the length of a text that is created to test its length.
 const longest = 1000
 
-// values are other values of the sort that a schema allows, the most telling first.
+// values returns other values that a schema allows, the most significant first.
 func values(name string, of *structural.Structural, old any, there bool) []any {
 	limits := limitsOf(of)
 	if len(limits.Enum) > 0 {
@@ -44,7 +44,8 @@ func values(name string, of *structural.Structural, old any, there bool) []any {
 	return nil
 }
 
-// integers are a number's neighbors, nothing, and its bounds. It may have to be odd, or even.
+// integers returns the neighbors of a number, zero, and its bounds. The neighbors include odd and even numbers, because
+// the schema may require either.
 func integers(of *structural.Structural, old any, there bool) []any {
 	limits := limitsOf(of)
 	number, _ := old.(int64)
@@ -101,8 +102,8 @@ func numbers(limits *structural.ValueValidation, old any) []any {
 	return found
 }
 
-// texts are other texts: of the same sort as the old one, of the format or the pattern that the
-// schema wants, empty, and as long as is allowed.
+// texts returns other texts: texts of the same sort as the old one, texts with the format or the pattern of the
+// schema, an empty text, and a text with the maximum length.
 func texts(name string, of *structural.Structural, old any, there bool) []any {
 	limits := limitsOf(of)
 	was, _ := old.(string)
@@ -130,7 +131,7 @@ func texts(name string, of *structural.Structural, old any, there bool) []any {
 	return found
 }
 
-// either are values of a field that may be an integer or a text.
+// either returns values of a field that may be an integer or a string.
 func either(name string, old any) []any {
 	switch old := old.(type) {
 	case int64:
@@ -145,7 +146,7 @@ func either(name string, old any) []any {
 	return []any{int64(1), likely(name)[0], "50%"}
 }
 
-// wrongValues are values that a schema refuses, as far as it can be told from it alone.
+// wrongValues returns values that a schema rejects, as far as the schema alone shows this.
 func wrongValues(of *structural.Structural) []any {
 	limits := limitsOf(of)
 	var found []any

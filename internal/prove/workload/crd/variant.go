@@ -13,38 +13,38 @@ import (
 
 // Variant is an object that differs from another one in one place.
 type Variant struct {
-	// Path is the place, as the API server names it: spec.nodes[0].size.
+	// Path is the place of the difference in the format of the API server: spec.nodes[0].size.
 	Path string
-	// What is how it differs: "5", "removed", "one item more".
+	// What describes the difference: "5", "removed", "one item more".
 	What string
-	// Object is all of it.
+	// Object is the whole object.
 	Object *unstructured.Unstructured
-	// Value is what is now there, Old what was there, nil where nothing is.
+	// Value is the new value, and Old is the previous value. Nil means that there is no value.
 	Value, Old any
-	// Promise is greater where an operator is more likely to have to do something.
+	// Promise is greater if it is more likely that an operator has to do something.
 	Promise int
-	// Guess: the schema allows it, and the one who wrote the operator may well not: a text that
-	// was made up, or a field that is missing and has no default.
+	// Guess means that the schema allows the variant, but the author of the operator may not expect it: a made-up
+	// text, or a missing field without a default.
 	Guess bool
-	// Wrong: it was made so as to be refused. Whether it is, Admit tells.
+	// Wrong means that the variant is meant to be rejected. Admit reports whether it is.
 	Wrong bool
 }
 
 const (
-	// big is how many fields a block has of which only those are looked at that the sample has,
-	// and those with telling names: a pod's specification, or another that was embedded.
+	// big is the number of fields beyond which only some fields of a block are changed: the fields that the sample has,
+	// and fields with significant names. Examples are a pod's specification and other embedded specifications.
 	big = 25
-	// maxVariants bounds how many are made of one object.
+	// maxVariants is the maximum number of variants of one object.
 	maxVariants = 3000
 )
 
-// Variants returns objects that each differ from one in one place: every field that the schema has,
-// those of blocks that are not there among them.
+// Variants returns objects that each differ from an object in one place. They cover every field of the schema,
+// including fields of blocks that the object does not have.
 //
-// Guarantees: the same for the same object and schema, in the order of the fields' names. Neither
-// metadata nor status differ. At most 3,000.
+// Guarantees: the same object and schema result in the same variants, in the order of the fields' names. Neither
+// metadata nor status differ. There are at most 3,000 variants.
 //
-// Caveats: they may be invalid, or be the same once defaults are set. What is in a field that
+// Caveats: variants may be invalid, or be equal to the object after defaulting. The content of a field that
 // the schema does not describe is not changed.
 func (k *Kind) Variants(object *unstructured.Unstructured) []Variant {
 	w := &walk{kind: k, object: object, seen: map[string]bool{}}
@@ -59,16 +59,16 @@ func (k *Kind) Variants(object *unstructured.Unstructured) []Variant {
 	return w.found
 }
 
-// walk goes through a schema with an object at hand.
+// walk traverses a schema together with an object.
 type walk struct {
 	kind   *Kind
 	object *unstructured.Unstructured
 	found  []Variant
 	seen   map[string]bool
-	guess  bool // what comes next is one
+	guess  bool // the next variant is a guess
 }
 
-// field makes the variants of a field and of what is in it.
+// field creates the variants of a field and of its content.
 func (w *walk) field(here path, of *structural.Structural, needed bool) {
 	if len(w.found) >= maxVariants || len(here) > 2*deepest {
 		return
@@ -95,15 +95,16 @@ func (w *walk) field(here path, of *structural.Structural, needed bool) {
 	}
 }
 
-// alone reports whether nothing else is in the block that a field is in. Server-side apply makes null
-// of a block whose last field goes; that the block goes is another variant.
+// alone reports whether the block of a field has no other field. Server-side apply sets a block to null
+// if its last field is removed. Removing the block is another variant.
 func (w *walk) alone(here path) bool {
 	above, _ := get(w.object.Object, here[:len(here)-1])
 	fields, _ := above.(map[string]any)
 	return len(here) > 1 && len(fields) == 1
 }
 
-// withoutIt is what the removal of a field promises: of a block that with which it was made has to go.
+// withoutIt returns the promise of removing a field. If a block is removed, the operator has to delete what it created
+// for it.
 func (w *walk) withoutIt(here path, of *structural.Structural) int {
 	if kindOf(of) == "object" {
 		return max(ifWithout, promiseOf(here, of, w.kind))
@@ -124,7 +125,7 @@ func (w *walk) changed(here path, other any) any {
 	return with(w.object.Object, here, other, w.missing)
 }
 
-// missing is what a block needs that is not there.
+// missing returns the required content of a block that does not exist yet.
 func (w *walk) missing(at path) any {
 	of := w.kind.at(at)
 	if of == nil {
@@ -133,7 +134,7 @@ func (w *walk) missing(at path) any {
 	return least(at.last(), of, len(at))
 }
 
-// block makes the variants of a block or map.
+// block creates the variants of a block or map.
 func (w *walk) block(here path, of *structural.Structural, old any, there bool) {
 	if !there {
 		w.set(here, of, least(here.last(), of, len(here)), old, ifBlock)
@@ -168,7 +169,7 @@ func newKey(fields map[string]any) string {
 	return "key-c"
 }
 
-// list makes the variants of a list.
+// list creates the variants of a list.
 func (w *walk) list(here path, of *structural.Structural, old any, there bool) {
 	if of.Items == nil {
 		return
@@ -181,7 +182,7 @@ func (w *walk) list(here path, of *structural.Structural, old any, there bool) {
 	}
 	w.guess = guessed(of.Items, longer[len(longer)-1], nil)
 	w.add(here, what, w.changed(here, longer), longer, old, ifItem+promiseOf(here, of, w.kind))
-	if len(elements) > 1 || len(elements) == 1 && !unique(of) { // null again, in lists that are merged
+	if len(elements) > 1 || len(elements) == 1 && !unique(of) { // in merged lists, removing the only item also results in null
 		w.guess = false
 		shorter := slices.Clone(elements[:len(elements)-1])
 		w.add(here, "one item less", w.changed(here, shorter), shorter, old, ifItem+promiseOf(here, of, w.kind))
@@ -231,7 +232,7 @@ func (w *walk) keep(v Variant, object any) {
 	w.found = append(w.found, v)
 }
 
-// at is the schema of what a path leads to, nil where it describes nothing there.
+// at returns the schema at a path, or nil if the schema does not describe it.
 func (k *Kind) at(p path) *structural.Structural {
 	of := k.schema.Structural
 	for _, step := range p {
@@ -253,7 +254,7 @@ func (k *Kind) at(p path) *structural.Structural {
 	return of
 }
 
-// text is a value in few words.
+// text formats a value in few words.
 func text(value any) string {
 	switch value := value.(type) {
 	case map[string]any:

@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// unneeded are packages that others depend on for their scripts only.
+// unneeded lists packages that others need only for their scripts.
 var unneeded = []string{"adduser", "debconf", "dpkg", "init-system-helpers", "lsb-base", "sysvinit-utils", "usrmerge", "usr-is-merged", "ucf"}
 
-// apt is the machine's apt, told that nothing is installed.
+// apt is the machine's apt, configured as if no packages were installed.
 type apt struct {
 	folder       string
 	architecture string
 }
 
-// newApt makes its directories below directory.
+// newApt creates its directories below folder.
 func newApt(ctx context.Context, folder, archives string, without []string) (*apt, error) {
 	for _, command := range []string{"apt-get", "dpkg-deb", "dpkg"} {
 		if _, err := exec.LookPath(command); err != nil {
@@ -50,7 +50,7 @@ func newApt(ctx context.Context, folder, archives string, without []string) (*ap
 
 func (a *apt) status() string { return filepath.Join(a.folder, "status") }
 
-// installed is what dpkg would have written of packages that are taken for installed.
+// installed returns the content of dpkg's status file for packages that count as installed.
 func installed(architecture string, packages []string) []byte {
 	var all bytes.Buffer
 	for _, name := range packages {
@@ -63,7 +63,7 @@ func installed(architecture string, packages []string) []byte {
 	return all.Bytes()
 }
 
-// install calls apt-get install with more arguments.
+// install calls apt-get install with additional arguments.
 func (a *apt) install(ctx context.Context, archives string, arguments ...string) (string, error) {
 	return run(ctx, "apt-get", append([]string{
 		"install", "-q", "-y", "--no-install-recommends",
@@ -77,18 +77,18 @@ func (a *apt) install(ctx context.Context, archives string, arguments ...string)
 	}, arguments...)...)
 }
 
-// none is a directory without archives: apt-get does not name those that already exist.
+// none is a directory without archives: apt-get does not list archives that already exist.
 const none = "none"
 
 // archive is the file of a package.
 type archive struct {
 	name string
-	// sum is the SHA-256 of the content that the package source lists, in hexadecimal.
+	// sum is the hexadecimal SHA-256 of the content, from the package source.
 	sum string
 }
 
-// verify returns an error if the content in a directory is not what the package source lists. It deletes the file then: apt-get
-// uses a file of the right size again without checking its content.
+// verify returns an error if the content in a directory differs from the content that the package source lists. In this case,
+// it deletes the file, because apt-get uses an existing file of the right size without checking its content.
 func (a archive) verify(directory string) error {
 	path := filepath.Join(directory, a.name)
 	file, err := os.Open(path)
@@ -153,7 +153,7 @@ var (
 	unfetched   = regexp.MustCompile(`(?m)^E: Failed to fetch (\S+)\s+(.*)$`)
 )
 
-// explain says what apt-get said in words that tell what to do.
+// explain converts an error of apt-get to one that describes what to do.
 func explain(err error) error {
 	var failed *failure
 	if !errors.As(err, &failed) {
@@ -174,7 +174,7 @@ func explain(err error) error {
 	return err
 }
 
-// failure is a command that failed.
+// failure is the error of a command.
 type failure struct {
 	command string
 	output  string
@@ -188,7 +188,7 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// run runs a command in a process group of its own, which ends with ctx, and returns what it prints.
+// run runs a command in its own process group, which ends with ctx, and returns its output.
 func run(ctx context.Context, name string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, arguments...)
 	command.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// withApt skips where there are no packages to make images of.
+// withApt skips the test if no packages are available to build images from.
 func withApt(t *testing.T) {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), "apt-cache", "show", "busybox-static", "memcached").Output()
@@ -26,7 +26,7 @@ func withApt(t *testing.T) {
 	}
 }
 
-// unpackedTo writes the files of packages below a directory, as a container would see them.
+// unpackedTo writes the files of packages below a directory, as in a container.
 func unpackedTo(t *testing.T, files []image.File) string {
 	t.Helper()
 	root := t.TempDir()
@@ -39,7 +39,7 @@ func unpackedTo(t *testing.T, files []image.File) string {
 		case file.Link != "":
 			err = errors.Join(err, os.Symlink(file.Link, path))
 		case file.Same != "":
-			// none of these packages has one
+			// none of these packages has a hard link
 		default:
 			err = errors.Join(err, unpackTo(path, file), os.Chmod(path, os.FileMode(file.Mode&0o777)))
 		}
@@ -50,7 +50,7 @@ func unpackedTo(t *testing.T, files []image.File) string {
 	return root
 }
 
-// inside runs a program of an unpacked image with that as its root.
+// inside runs a program of an unpacked image with the image as its root directory.
 func inside(t *testing.T, root string, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), arguments[0], arguments[1:]...)
@@ -92,7 +92,7 @@ func TestProgramsOfPackagesRun(t *testing.T) {
 				t.Errorf("the image describes its package as %q, %v", description, err)
 			}
 			if os.Geteuid() != 0 {
-				return // that the packages are there without root's rights is seen
+				return // the check of the packages needs no root privileges
 			}
 			if got := inside(t, dir, test.run...); !strings.HasPrefix(got, test.want) {
 				t.Errorf("says %q", got)
@@ -101,7 +101,7 @@ func TestProgramsOfPackagesRun(t *testing.T) {
 	}
 }
 
-// apt-get uses a file of the right size again without checking its content.
+// Damaged archives are rejected, although apt-get uses an existing file of the right size without checking its content.
 func TestDamagedArchivesAreRefused(t *testing.T) {
 	withApt(t)
 	home := t.TempDir()
@@ -195,7 +195,7 @@ func FuzzArchives(f *testing.F) {
 	})
 }
 
-// packed is the data of a package.
+// packed returns the data of a package with these entries.
 func packed(t *testing.T, headers ...tar.Header) string {
 	t.Helper()
 	var content bytes.Buffer

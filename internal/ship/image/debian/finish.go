@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/image"
 )
 
-// finish adds what scripts of packages would have made and every program expects, and lists all files.
+// finish adds the files that package scripts would have created and every program expects, and lists all files.
 func (t *tree) finish(ctx context.Context, folder string) ([]image.File, error) {
 	for _, name := range moved {
 		if t.has("usr/" + name) {
@@ -34,14 +34,14 @@ func (t *tree) finish(ctx context.Context, folder string) ([]image.File, error) 
 	return slices.SortedFunc(maps.Values(t.files), func(a, b image.File) int { return cmp.Compare(a.Path, b.Path) }), nil
 }
 
-// offer adds a file where no package has it.
+// offer adds a file unless a package contains it.
 func (t *tree) offer(file image.File) {
 	if _, there := t.files[file.Path]; !there {
 		t.files[file.Path] = file
 	}
 }
 
-// has reports whether there is anything in a directory.
+// has reports whether a directory contains any files.
 func (t *tree) has(folder string) bool {
 	for name := range t.files {
 		if strings.HasPrefix(name, folder+"/") {
@@ -51,11 +51,11 @@ func (t *tree) has(folder string) bool {
 	return false
 }
 
-// busybox is the program that is many.
+// busybox is a single program that provides many commands.
 const busybox = "usr/bin/busybox"
 
-// applets links the names that busybox has to it, unless another package has them: Debian leaves that to
-// whoever wants it, and images of busybox have them. It is asked itself which those are.
+// applets adds links to busybox for the commands that it provides, unless another package contains them. Debian does not
+// create these links, but images of busybox have them. The list of commands is queried from busybox itself.
 func (t *tree) applets(ctx context.Context, folder string) error {
 	program, there := t.files[busybox]
 	if !there || program.Open == nil {

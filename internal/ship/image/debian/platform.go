@@ -1,9 +1,9 @@
 package debian
 
-// platforms are the names of architectures that are not Debian's own.
+// platforms maps Debian's architectures to the platforms of images, if the names differ.
 var platforms = map[string]string{"armhf": "arm/v7", "armel": "arm/v5", "i386": "386", "ppc64el": "ppc64le"}
 
-// Platform is what the packages are for, as images name it.
+// Platform returns the platform of the packages, in the form of image platforms.
 func (r *Root) Platform() string {
 	if name, other := platforms[r.Architecture]; other {
 		return "linux/" + name

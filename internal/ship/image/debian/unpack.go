@@ -16,29 +16,30 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// Options say which packages.
+// Options select the packages.
 type Options struct {
-	// Packages are those that are asked for, NAME or NAME=VERSION.
+	// Packages are the requested packages, NAME or NAME=VERSION.
 	Packages []string
-	// Without are packages that are left out, whoever depends on them.
+	// Without lists packages that are left out, even if others depend on them.
 	Without []string
-	// Documentation keeps manuals, translations and the like, which are left out by default, apart from copyrights.
+	// Documentation includes manuals, translations and similar files. By default they are left out, except for copyright files.
 	Documentation bool
-	// Tell is told what is being done.
+	// Tell receives descriptions of the progress.
 	Tell func(string)
 }
 
-// Root is what packages hold.
+// Root is the content of packages.
 type Root struct {
-	// Files are those of all packages. They are read from the directory that was given.
+	// Files are the files of all packages. They are read from the given directory.
 	Files []image.File
-	// Archives are the names of the packages' files, with their versions.
+	// Archives are the file names of the packages, with their versions.
 	Archives []string
 	// Architecture is Debian's name of the packages' architecture.
 	Architecture string
 }
 
-// Unpack gets the packages, and lists their files. folder is for what has to be kept while files are read.
+// Unpack gets the packages, and lists their files. The argument folder is a directory for data that must be kept while files
+// are read.
 func Unpack(ctx context.Context, folder string, o Options) (*Root, error) {
 	if len(o.Packages) == 0 {
 		return nil, errors.New("no package is named")
@@ -84,7 +85,7 @@ func (o Options) tell(doing string) {
 	}
 }
 
-// lockArchives returns the directory in which downloaded packages are kept, for this process alone.
+// lockArchives returns the directory of downloaded packages, locked for this process.
 func lockArchives(ctx context.Context) (string, func() error, error) {
 	folder, err := local.Folder("packages")
 	if err != nil {
@@ -99,7 +100,7 @@ func lockArchives(ctx context.Context) (string, func() error, error) {
 
 // extract writes the files of a package as a tar file.
 func extract(ctx context.Context, archive, data string) error {
-	// dpkg-deb knows all compressions that packages have.
+	// dpkg-deb supports all compressions of packages.
 	_, err := run(ctx, "sh", "-c", `exec dpkg-deb --fsys-tarfile "$1" >"$2"`, "sh", archive, data)
 	if err != nil {
 		return fmt.Errorf("unpack %s: %w", filepath.Base(archive), err)
@@ -124,7 +125,7 @@ func (t *tree) unpack(ctx context.Context, archive, data string) error {
 	return t.add(filepath.Base(archive), data)
 }
 
-// tree are the files of packages, one for each path.
+// tree holds the files of packages, one for each path.
 type tree struct {
 	documentation bool
 	files         map[string]image.File
@@ -161,7 +162,7 @@ func (t *tree) add(name, data string) error {
 	}
 }
 
-// entry adds a file that is at an offset of data.
+// entry adds a file that begins at an offset of data.
 func (t *tree) entry(owner, data string, at int64, header *tar.Header) error {
 	place := merged(header.Name)
 	if place == "" || t.skip(place) {
@@ -183,7 +184,7 @@ func (t *tree) entry(owner, data string, at int64, header *tar.Header) error {
 	return t.put(owner, file)
 }
 
-// put adds a file, which no other package may have. Folders are shared.
+// put adds a file. It fails if another package has the same file. Directories may be shared.
 func (t *tree) put(owner string, file image.File) error {
 	before, there := t.files[file.Path]
 	if there && !(before.Folder && file.Folder) {
@@ -195,7 +196,7 @@ func (t *tree) put(owner string, file image.File) error {
 	return nil
 }
 
-// section opens a part of a file.
+// section returns a function that opens a part of a file.
 func section(data string, at, size int64) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		file, err := os.Open(data)
@@ -209,10 +210,11 @@ func section(data string, at, size int64) func() (io.ReadCloser, error) {
 	}
 }
 
-// moved are directories that are links into /usr, as on every Debian since 12. Packages may still name them.
+// moved lists directories that are links into /usr on every Debian since 12. Packages may still use them.
 var moved = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
-// merged is where a path of a package is, without the slash in front: "" for the root itself, and for the links into /usr.
+// merged returns the actual path for a path in a package, without the leading slash. It returns "" for the root itself and
+// for the links into /usr.
 func merged(name string) string {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	first, _, below := strings.Cut(name, "/")
@@ -225,10 +227,10 @@ func merged(name string) string {
 	return "usr/" + name
 }
 
-// idle are directories with what no program needs to run.
+// idle lists directories with files that no program needs to run.
 var idle = []string{"usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale", "usr/share/lintian", "usr/share/doc-base", "usr/share/bug"}
 
-// skip tells what is left out: licenses stay.
+// skip reports whether a file is left out. Licenses are always included.
 func (t *tree) skip(place string) bool {
 	if t.documentation || path.Base(place) == "copyright" {
 		return false

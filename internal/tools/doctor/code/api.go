@@ -31,7 +31,7 @@ var conditionGeneration = &rule.Rule{
 	},
 }
 
-// mentionsGeneration reports whether something sets an ObservedGeneration.
+// mentionsGeneration reports whether a function sets an ObservedGeneration.
 func mentionsGeneration(functions []*rule.Function) bool {
 	const name = "ObservedGeneration"
 	return slices.ContainsFunc(functions, func(f *rule.Function) bool {
@@ -79,8 +79,8 @@ func isRequired(f *rule.Field) bool {
 	return slices.Contains(f.Parent.Required, f.Steps[len(f.Steps)-1])
 }
 
-// refusesZero reports whether the schema refuses what omitempty leaves out, so that leaving it out changes nothing;
-// structs are never left out.
+// refusesZero reports whether the schema rejects the zero value that omitempty leaves out, so that omitempty changes nothing.
+// Structs are never left out.
 func refusesZero(f *rule.Field) bool {
 	switch f.Schema.Type {
 	case "string":

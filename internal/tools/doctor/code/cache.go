@@ -39,7 +39,7 @@ var staleRead = &rule.Rule{
 	},
 }
 
-// readAfter is the read of statement i, where an earlier one of the same block wrote that kind of object.
+// readAfter returns the read in statement i if an earlier statement of the same block wrote that kind of object.
 func readAfter(f *rule.Function, block []ast.Stmt, i int) *rule.Request {
 	read := straight(f.Info(), block[i])
 	if read == nil || read.Verb != "Get" || read.Status || f.TypeOf(read.Object) == nil || !cached(f, read) {
@@ -57,13 +57,13 @@ func readAfter(f *rule.Function, block []ast.Stmt, i int) *rule.Request {
 	return nil
 }
 
-// sameKey tells a Get by the key of what was written.
+// sameKey reports whether a Get uses the key of the written object.
 func sameKey(f *rule.Function, wrote, read *rule.Request) bool {
 	root := f.Root(wrote.Object)
 	return root != nil && uses(f.Info(), read.Call.Args[1], root)
 }
 
-// straight is the request that a statement makes whatever holds: on its own, or as what an if looks at.
+// straight returns the request that a statement makes unconditionally: in the statement itself, or in the init of an if.
 func straight(info *types.Info, statement ast.Stmt) *rule.Request {
 	switch n := statement.(type) {
 	case *ast.IfStmt:
@@ -77,8 +77,7 @@ func straight(info *types.Info, statement ast.Stmt) *rule.Request {
 	return nil
 }
 
-// cached reports whether a client reads from the cache, as far as its type tells: a client.Reader may be the
-// one that asks the API server.
+// cached reports whether a client reads from the cache, according to its type. A client.Reader may read from the API server.
 func cached(f *rule.Function, r *rule.Request) bool {
 	t := f.Info().TypeOf(r.Client)
 	return t != nil && !rule.IsType(t, rule.ClientPackage, "Reader")
@@ -106,7 +105,7 @@ var sharedState = &rule.Rule{
 	},
 }
 
-// concurrent reports whether MaxConcurrentReconciles is more than one, or not known.
+// concurrent reports whether MaxConcurrentReconciles is greater than one or unknown.
 func concurrent(functions []*rule.Function) bool {
 	return slices.ContainsFunc(functions, func(f *rule.Function) bool {
 		return syntax.Any(f.Decl.Body, func(pair *ast.KeyValueExpr) bool {
@@ -124,7 +123,7 @@ func locksAbove(s *rule.Subject, f *rule.Function) bool {
 	return slices.ContainsFunc(s.Code.Callers(f, s.Code.Functions), locks)
 }
 
-// written is the map in a field of the receiver that a node writes into.
+// written returns the map in a field of the receiver that a node writes to.
 func written(f *rule.Function, node ast.Node) ast.Expr {
 	var places []ast.Expr
 	switch n := node.(type) {
@@ -147,7 +146,7 @@ func written(f *rule.Function, node ast.Node) ast.Expr {
 	return nil
 }
 
-// ofReceiver is e where it is a map in a field of the receiver.
+// ofReceiver returns e if it is a map in a field of the receiver.
 func ofReceiver(f *rule.Function, e ast.Expr) ast.Expr {
 	selector, ok := ast.Unparen(e).(*ast.SelectorExpr)
 	if !ok || f.Object.Signature().Recv() == nil || f.Root(selector) != types.Object(f.Object.Signature().Recv()) {

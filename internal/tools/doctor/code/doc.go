@@ -1,12 +1,13 @@
-// Package code contains the lint rules for Go code: mistakes in reconcilers and composers that show only in production. They check
-// type-checked code and everything that Reconcile calls, never names alone, and rather miss a mistake than report correct code.
+// Package code contains the lint rules for Go code: mistakes in reconcilers and composers that show only in production. They
+// check type-checked code and everything that Reconcile calls, never names alone. They prefer to miss a mistake rather than
+// report correct code.
 //
 // Rules lists them all.
 package code
 
 import "github.com/operon-framework/operon/internal/tools/doctor/rule"
 
-// Rules are all of them.
+// Rules lists all rules for Go code.
 var Rules = []*rule.Rule{
 	sleep, background,
 	errorSwallowed, errorAsNotFound, deleteNotFound,

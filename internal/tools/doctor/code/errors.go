@@ -40,7 +40,7 @@ var errorSwallowed = &rule.Rule{
 	},
 }
 
-// swallows returns the statement by which a function of a reconcile ends well though there is an error.
+// swallows returns the return statement with which a reconcile succeeds despite an error.
 func swallows(f *rule.Function, n *ast.IfStmt) ast.Node {
 	err := failed(f.Info(), n.Cond)
 	if err == nil || !rule.ReturnsResult(f) || len(n.Body.List) == 0 || !fromRequest(f, n, err) {
@@ -52,13 +52,13 @@ func swallows(f *rule.Function, n *ast.IfStmt) ast.Node {
 	}
 	for _, statement := range n.Body.List[:len(n.Body.List)-1] {
 		if !logs(f.Info(), statement) {
-			return nil // it is looked at, kept in the status, or told otherwise
+			return nil // the error is checked, stored in the status, or reported otherwise
 		}
 	}
 	return last
 }
 
-// fromRequest reports whether err comes from a request, or from a function of the project that makes some.
+// fromRequest reports whether err comes from a request, or from a function of the project that makes requests.
 func fromRequest(f *rule.Function, n *ast.IfStmt, err types.Object) bool {
 	source := assigned(f, n, err)
 	if source == nil {
@@ -72,7 +72,7 @@ func fromRequest(f *rule.Function, n *ast.IfStmt, err types.Object) bool {
 	})
 }
 
-// assigned is the expression that err was set to last before the if.
+// assigned returns the expression that was last assigned to err before the if.
 func assigned(f *rule.Function, n *ast.IfStmt, err types.Object) ast.Node {
 	var source ast.Node
 	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
@@ -114,7 +114,7 @@ func isEmpty(e ast.Expr) bool {
 	return ok && len(literal.Elts) == 0
 }
 
-// logs tells a statement that writes to a log.
+// logs reports whether a statement writes to a log.
 func logs(info *types.Info, statement ast.Stmt) bool {
 	expression, ok := statement.(*ast.ExprStmt)
 	if !ok {
@@ -132,7 +132,7 @@ func logs(info *types.Info, statement ast.Stmt) bool {
 	return strings.Contains(path, "go-logr/logr") || path == "log" || path == "log/slog" || path == "fmt" || strings.Contains(path, "klog") || strings.Contains(path, "zap")
 }
 
-// unseen is a write whose error nobody takes.
+// unseen returns a write whose error is not used.
 func unseen(info *types.Info, e ast.Expr) *rule.Request {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -144,7 +144,7 @@ func unseen(info *types.Info, e ast.Expr) *rule.Request {
 	return nil
 }
 
-// dropped is a write whose error is given to _.
+// dropped returns a write whose error is assigned to _.
 func dropped(info *types.Info, n *ast.AssignStmt) *rule.Request {
 	if len(n.Rhs) != 1 {
 		return nil
@@ -174,7 +174,7 @@ var errorAsNotFound = &rule.Rule{
 	},
 }
 
-// doubts tells an if that creates where a Get failed, whatever for.
+// doubts reports whether an if creates an object when a Get failed for any reason.
 func doubts(f *rule.Function, n *ast.IfStmt) bool {
 	binary, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
 	if !ok || binary.Op != token.NEQ || !isNil(f.Info(), binary.Y) {
@@ -186,14 +186,14 @@ func doubts(f *rule.Function, n *ast.IfStmt) bool {
 			return false
 		}
 		if uses(f.Info(), n.Body, err) {
-			return false // it is looked at there
+			return false // the error is checked there
 		}
 	}
 	got := request(f.Info(), source)
 	return got != nil && got.Verb == "Get" && creates(f, n.Body)
 }
 
-// creates reports whether something below a node, or a function that it calls, creates an object.
+// creates reports whether a node, or a function that it calls, creates an object.
 func creates(f *rule.Function, node ast.Node) bool {
 	if has(f.Info(), node, "Create") {
 		return true
@@ -229,7 +229,7 @@ var deleteNotFound = &rule.Rule{
 	},
 }
 
-// insists tells an if that returns the error of a Delete as it is.
+// insists reports whether an if returns the error of a Delete unchanged.
 func insists(f *rule.Function, n *ast.IfStmt) bool {
 	err := failed(f.Info(), n.Cond)
 	if err == nil || n.Init == nil {

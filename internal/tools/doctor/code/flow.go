@@ -10,8 +10,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// conditional reports whether the last of the nodes is only reached where a condition holds, or is in a
-// function of its own. That an error is looked at is none: if err := f(); err != nil.
+// conditional reports whether a node is reached only under a condition, or is in a function literal. The check of an error is
+// not a condition: if err := f(); err != nil.
 func conditional(node ast.Node, within []ast.Node) bool {
 	below := node
 	for i := len(within) - 1; i >= 0; i-- {
@@ -32,8 +32,8 @@ func conditional(node ast.Node, within []ast.Node) bool {
 	return false
 }
 
-// guarded reports whether a function may have returned before a node, for another reason than an error or
-// that the object is being deleted.
+// guarded reports whether a function may have returned before a node for a reason other than an error or the deletion of the
+// object.
 func guarded(f *rule.Function, node ast.Node) bool {
 	return syntax.Any(f.Decl.Body, func(guard *ast.IfStmt) bool {
 		return guard.End() <= node.Pos() && returns(guard.Body) && !mentionsError(f.Info(), guard.Cond) && !mentionsDeletion(f, guard.Cond)
@@ -57,7 +57,7 @@ func mentionsError(info *types.Info, condition ast.Expr) bool {
 	})
 }
 
-// mentionsDeletion tells a condition about the deletion of an object, be it by a function of the project.
+// mentionsDeletion reports whether a condition is about the deletion of an object, also through a function of the project.
 func mentionsDeletion(f *rule.Function, condition ast.Expr) bool {
 	if speaksOfDeletion(condition) {
 		return true
@@ -79,10 +79,10 @@ func isNil(info *types.Info, e ast.Expr) bool {
 	return ok && info.Uses[name] == types.Universe.Lookup("nil")
 }
 
-// errorType is the type of errors.
+// errorType is the type error.
 var errorType = types.Universe.Lookup("error").Type()
 
-// failed is the variable err of a condition err != nil, nil where it is another condition.
+// failed returns the variable err of a condition err != nil, or nil for any other condition.
 func failed(info *types.Info, condition ast.Expr) types.Object {
 	binary, ok := ast.Unparen(condition).(*ast.BinaryExpr)
 	if !ok || binary.Op != token.NEQ || !isNil(info, binary.Y) {
@@ -95,22 +95,22 @@ func failed(info *types.Info, condition ast.Expr) types.Object {
 	return info.Uses[name]
 }
 
-// uses reports whether a variable is used below a node.
+// uses reports whether a node uses a variable.
 func uses(info *types.Info, node ast.Node, object types.Object) bool {
 	return syntax.Any(node, func(name *ast.Ident) bool { return info.Uses[name] == object })
 }
 
-// calls reports whether something below a node calls one of the functions of a package.
+// calls reports whether a node calls one of the named functions of a package.
 func calls(info *types.Info, node ast.Node, path string, names ...string) bool {
 	return syntax.Any(node, func(call *ast.CallExpr) bool { return rule.Calls(info, call, path, names...) })
 }
 
-// anywhere reports whether one of the functions holds a call of a function of a package.
+// anywhere reports whether one of the functions calls one of the named functions of a package.
 func anywhere(functions []*rule.Function, path string, names ...string) bool {
 	return slices.ContainsFunc(functions, func(f *rule.Function) bool { return calls(f.Info(), f.Decl.Body, path, names...) })
 }
 
-// request is the first request to the client below a node.
+// request returns the first request to the client below a node.
 func request(info *types.Info, node ast.Node) *rule.Request {
 	var found *rule.Request
 	ast.Inspect(node, func(n ast.Node) bool {
@@ -122,14 +122,14 @@ func request(info *types.Info, node ast.Node) *rule.Request {
 	return found
 }
 
-// add adds a finding at a node, which may be ignored above its function, too.
+// add adds a finding at a node. A comment above its function can ignore it, too.
 func add(s *rule.Subject, found *rule.Findings, f *rule.Function, node ast.Node, format string, values ...any) *rule.Finding {
 	one := found.Add(s.Code.At(node), format, values...)
 	one.Also = []rule.Place{s.Code.At(f.Decl)}
 	return one
 }
 
-// short names a type as code does.
+// short returns the name of a type as it is written in code.
 func short(name *types.TypeName) string {
 	if name == nil {
 		return "an object"
@@ -137,5 +137,5 @@ func short(name *types.TypeName) string {
 	return name.Name()
 }
 
-// text is an expression as it is written, where that is short.
+// text returns the source of an expression, shortened if it is long.
 func text(e ast.Expr) string { return types.ExprString(e) }

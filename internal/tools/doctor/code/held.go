@@ -43,7 +43,7 @@ var configMapCache = &rule.Rule{
 			return
 		}
 		configMap := held{"ConfigMap", limits.uncached}
-		wanted := false // or what is watched is not plain
+		wanted := false // or the watched kind is unknown
 		eachCall(s.Code, func(f *rule.Function, call *ast.CallExpr) {
 			wanted = wanted || configMap.watched(f, call) != "" || watches(f, call) && f.TypeOf(call.Args[0]) == nil
 		})
@@ -72,13 +72,13 @@ func eachCall(c *rule.Code, visit func(f *rule.Function, call *ast.CallExpr)) {
 	}
 }
 
-// secretCacheOnce: there is one cache, and one finding.
+// secretCacheOnce limits the rule to one finding, because there is one cache.
 type secretCacheOnce struct{}
 
-// limits are what is known of the manager's cache.
+// limits describes the manager's cache, as far as the code shows it.
 type limits struct {
 	manager  bool // there is one
-	cache    bool // its cache is limited, or made in a way that is not plain
+	cache    bool // its cache is limited, or configured in a way that the rule cannot read
 	uncached bool // its client reads Secrets from the API server
 }
 
@@ -107,7 +107,7 @@ func limitsOf(c *rule.Code) limits {
 	return l
 }
 
-// newManager tells ctrl.NewManager, which is a variable.
+// newManager reports whether a function calls ctrl.NewManager, which is a variable.
 func newManager(f *rule.Function) bool {
 	return syntax.Any(f.Decl.Body, func(call *ast.CallExpr) bool {
 		selector, ok := call.Fun.(*ast.SelectorExpr)
@@ -119,13 +119,13 @@ func newManager(f *rule.Function) bool {
 	})
 }
 
-// held is a kind of the core that the cache may hold.
+// held is a core kind that the cache may hold.
 type held struct {
 	kind     string
-	uncached bool // the client asks the API server for some kinds
+	uncached bool // the client reads some kinds from the API server
 }
 
-// watched tells how a call makes the cache hold objects of the kind for their events, "" where it does not.
+// watched describes a call that makes the cache hold objects of the kind because it watches them, or returns "".
 func (h held) watched(f *rule.Function, call *ast.CallExpr) string {
 	if !watches(f, call) || !h.is(f.Info().TypeOf(call.Args[0])) || mentionsMetadata(call) {
 		return ""
@@ -137,7 +137,7 @@ func watches(f *rule.Function, call *ast.CallExpr) bool {
 	return rule.Calls(f.Info(), call, builderPackage, "Owns", "Watches", "For") && len(call.Args) > 0
 }
 
-// read tells how a call reads the kind by way of the cache, "" where it does not.
+// read describes a call that reads the kind through the cache, or returns "".
 func (h held) read(f *rule.Function, call *ast.CallExpr) string {
 	r := rule.RequestOf(f.Info(), call)
 	if r == nil || h.uncached || r.Client == nil || !cached(f, r) {
@@ -151,7 +151,7 @@ func (h held) read(f *rule.Function, call *ast.CallExpr) string {
 
 func (h held) is(t types.Type) bool { return rule.IsType(t, corePackage, h.kind, h.kind+"List") }
 
-// mentionsMetadata tells builder.OnlyMetadata among the arguments.
+// mentionsMetadata reports whether builder.OnlyMetadata is among the arguments.
 func mentionsMetadata(call *ast.CallExpr) bool {
 	return slices.ContainsFunc(call.Args, func(argument ast.Expr) bool { return named(argument, "OnlyMetadata") })
 }

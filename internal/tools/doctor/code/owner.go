@@ -34,10 +34,10 @@ var ownerMissing = &rule.Rule{
 	},
 }
 
-// ownerMissingOnce: a function that several reconcilers share is named once.
+// ownerMissingOnce limits a function that several reconcilers share to one finding.
 type ownerMissingOnce struct{ rule.Place }
 
-// on names the reconciler where it is not the function itself.
+// on names the reconciler, unless it is the function itself.
 func on(f, reconciler *rule.Function) string {
 	name := types.TypeString(reconciler.Object.Signature().Recv().Type(), func(*types.Package) string { return "" })
 	if f == reconciler {
@@ -46,7 +46,7 @@ func on(f, reconciler *rule.Function) string {
 	return ", for the reconciles of " + strings.TrimPrefix(name, "*")
 }
 
-// child names what is created.
+// child names the created object.
 func child(f *rule.Function, r *rule.Request) string {
 	if name := f.TypeOf(r.Object); name != nil && name.Name() != "Unstructured" {
 		return "a " + name.Name()
@@ -54,7 +54,7 @@ func child(f *rule.Function, r *rule.Request) string {
 	return text(r.Object)
 }
 
-// makes tells a request that may create an object.
+// makes reports whether a request may create an object.
 func makes(f *rule.Function, r *rule.Request) bool {
 	if r.Status {
 		return false
@@ -78,10 +78,10 @@ func named(e ast.Expr, name string) bool {
 	return false
 }
 
-// without are types that nothing owns: they are records, or go by themselves.
+// without lists types that need no owner: they are records, or are removed automatically.
 var without = map[string]bool{"Event": true, "Lease": true, "TokenRequest": true, "Eviction": true, "SubjectAccessReview": true, "SelfSubjectAccessReview": true, "TokenReview": true}
 
-// owned reports whether the child may have an owner, or somebody to remove it.
+// owned reports whether the child may have an owner or a reconciler that deletes it.
 func owned(s *rule.Subject, f *rule.Function, r *rule.Request, primary *types.TypeName, reached []*rule.Function) bool {
 	made := f.TypeOf(r.Object)
 	if made != nil && (made == primary || without[made.Name()]) {
@@ -104,16 +104,16 @@ func owned(s *rule.Subject, f *rule.Function, r *rule.Request, primary *types.Ty
 	return finalized(reached, made)
 }
 
-// handedIn reports whether an object comes from the caller, or from somewhere that is not plain.
+// handedIn reports whether an object comes from the caller, or from an unknown place.
 func handedIn(f *rule.Function, object ast.Expr) bool {
 	root := f.Root(object)
 	if root == nil || f.Parameter(root) {
 		return true
 	}
-	return f.TypeOf(object) == nil // an interface: it was put there somewhere
+	return f.TypeOf(object) == nil // an interface, whose value was set elsewhere
 }
 
-// setsOwner reports whether a function sets an owner reference on whatever it is.
+// setsOwner reports whether a function sets an owner reference on any object.
 func setsOwner(f *rule.Function) bool {
 	return syntax.Any(f.Decl.Body, func(name *ast.Ident) bool {
 		switch name.Name {
@@ -168,7 +168,7 @@ var finalizerStays = &rule.Rule{
 	},
 }
 
-// finalizers are those that are removed somewhere: those of known names, or any.
+// finalizers holds the finalizers that are removed anywhere: the known names, or all.
 type finalizers struct {
 	names map[string]bool
 	all   bool

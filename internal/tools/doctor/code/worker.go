@@ -24,7 +24,7 @@ var sleep = &rule.Rule{
 	},
 }
 
-// apart tells what runs in a goroutine of its own.
+// apart reports whether a node runs in its own goroutine.
 func apart(within []ast.Node) bool {
 	for _, above := range within {
 		if _, ok := above.(*ast.GoStmt); ok {

@@ -39,7 +39,7 @@ var crdUnsafe = &rule.Rule{
 	},
 }
 
-// upgrade says what a change does, without what is only known of the objects of a cluster.
+// upgrade describes the effect of a change, without the part that depends on the objects of a cluster.
 func upgrade(one *crdcompat.Finding) string {
 	message, _, _ := strings.Cut(one.Message, "; no stored object")
 	place := strings.TrimSpace(one.Version + " " + one.Path)
@@ -49,7 +49,7 @@ func upgrade(one *crdcompat.Finding) string {
 	return fmt.Sprintf("%s at %s, %s", one.Rule, place, message)
 }
 
-// placeIn is the path of a field of a version in the manifest.
+// placeIn returns the path in the manifest of a field of a version.
 func placeIn(d *rule.Definition, version, field string) string {
 	for i, one := range d.Typed.Spec.Versions {
 		if one.Name != version {
@@ -87,7 +87,7 @@ var statusSubresource = &rule.Rule{
 	},
 }
 
-// conditionsOf is the list of conditions of a status, nil where there is none.
+// conditionsOf returns the schema of the list of conditions in the status, or nil if there is none.
 func conditionsOf(v *rule.Version) *apiextensionsv1.JSONSchemaProps {
 	conditions, ok := v.Root().Properties["status"].Properties["conditions"]
 	if !ok || conditions.Items == nil || conditions.Items.Schema == nil {
@@ -99,7 +99,7 @@ func conditionsOf(v *rule.Version) *apiextensionsv1.JSONSchemaProps {
 	return &conditions
 }
 
-// hasStatus reports whether somebody reports on objects of the version.
+// hasStatus reports whether the version has a status with fields.
 func hasStatus(v *rule.Version) bool {
 	status, ok := v.Root().Properties["status"]
 	return ok && len(status.Properties) > 0

@@ -6,7 +6,7 @@ package manifest
 
 import "github.com/operon-framework/operon/internal/tools/doctor/rule"
 
-// Rules are all of them.
+// Rules lists all rules for manifests.
 var Rules = []*rule.Rule{
 	rbacWildcard, rbacSecrets, rbacEscalate, rbacExec, rbacUnused,
 	crdInvalid, crdUnsafe, statusSubresource, statusConditions, observedGeneration, conditionsMap,

@@ -10,14 +10,14 @@ import (
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
 
-// each visits the fields of what users write, in all versions.
+// each visits the fields of the spec, which users write, in all versions.
 func each(s *rule.Subject, visit func(*rule.Field)) {
 	for _, v := range s.OwnVersions() {
 		v.Fields("spec", visit)
 	}
 }
 
-// report adds a finding about a field, once for each place: kinds and versions may share a field in Go.
+// report adds a finding about a field, once for each place: several kinds and versions may share one Go field.
 func report(s *rule.Subject, found *rule.Findings, f *rule.Field, format string, values ...any) {
 	at, also := s.PlaceOf(f)
 	if found.Has(at) {
@@ -26,7 +26,7 @@ func report(s *rule.Subject, found *rule.Findings, f *rule.Field, format string,
 	found.Add(at, format, values...).Also = also
 }
 
-// Names of whole numbers that cannot be just anything.
+// Names of whole numbers whose values should be limited.
 var (
 	counts = regexp.MustCompile(`^(replicas|size|count|parallelism|members|instances|.*Replicas)$`)
 	ports  = regexp.MustCompile(`^(port|nodePort|targetPort|.*Port)$`)
@@ -52,7 +52,7 @@ var numberBounds = &rule.Rule{
 	},
 }
 
-// ruled reports whether a CEL rule looks at a field.
+// ruled reports whether a CEL rule checks a field.
 func ruled(f *rule.Field) bool {
 	for _, schema := range []*apiextensionsv1.JSONSchemaProps{f.Schema, f.Parent, f.Version.Root()} {
 		for _, one := range schema.XValidations {
@@ -85,7 +85,7 @@ var mapKeyLength = &rule.Rule{
 	},
 }
 
-// foreign tells a field whose elements are of a type that is not the project's, such as corev1.Container.
+// foreign reports whether the elements of a field have a type outside the project, such as corev1.Container.
 func foreign(s *rule.Subject, f *rule.Field) bool {
 	return s.Origin(f.Version.Definition, f.Version.CustomResourceDefinitionVersion.Name, f.Steps) != nil &&
 		s.Origin(f.Version.Definition, f.Version.CustomResourceDefinitionVersion.Name, append(slices.Clone(f.Steps), "[]", f.Schema.XListMapKeys[0])) == nil
@@ -164,17 +164,17 @@ var fieldDescription = &rule.Rule{
 			}
 			origin := s.Origin(f.Version.Definition, f.Version.CustomResourceDefinitionVersion.Name, f.Steps)
 			if origin == nil && s.HasType(f.Version) || origin != nil && described(origin.Comment()) {
-				return // of a type that is another module's, or described in Go
+				return // the type is in another module, or the field is described in Go
 			}
 			if origin == nil && describesNothing(f.Version.Root()) {
-				return // left out of the whole definition, to make it small
+				return // the whole definition has no descriptions, to make it small
 			}
 			report(s, found, f, "%s has no description", f)
 		})
 	},
 }
 
-// described reports whether a comment has words beside its markers.
+// described reports whether a comment contains text besides its markers.
 func described(comment string) bool {
 	for line := range strings.Lines(comment) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "operon:") {

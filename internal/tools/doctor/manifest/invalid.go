@@ -37,7 +37,7 @@ var crdInvalid = &rule.Rule{
 	},
 }
 
-// refused is what an API server says against the schema of a version.
+// refused returns the errors with which an API server rejects the schema of a version.
 func refused(v *rule.Version) field.ErrorList {
 	internal := &apiextensions.JSONSchemaProps{}
 	root := field.NewPath("")
@@ -61,7 +61,7 @@ func refused(v *rule.Version) field.ErrorList {
 	return slices.Concat(wrong, check.problems)
 }
 
-// times says how much more a cost is than the limit.
+// times describes the ratio of a cost to the limit.
 func times(cost uint64) string {
 	if more := float64(cost) / ruleLimit; more < 100 {
 		return fmt.Sprintf("%.1f times", more)
@@ -69,13 +69,13 @@ func times(cost uint64) string {
 	return "more than 100 times"
 }
 
-// Limits of an API server on what CEL rules may cost, by its estimate.
+// The API server's limits of the estimated cost of CEL rules.
 const (
 	ruleLimit       = 10_000_000
 	definitionLimit = 100_000_000
 )
 
-// ruleCheck compiles the CEL rules of a schema, and adds up what they may cost.
+// ruleCheck compiles the CEL rules of a schema, and adds up their estimated costs.
 type ruleCheck struct {
 	environment *environment.EnvSet
 	total       uint64
@@ -85,7 +85,7 @@ type ruleCheck struct {
 // unbounded stands for lists and maps without a limit.
 const unbounded = 0
 
-// walk looks at a schema, of which one object may have so many.
+// walk checks a schema that applies to many values of one object.
 func (c *ruleCheck) walk(s *structural.Structural, declared *apicel.DeclType, path string, many uint64) {
 	if s == nil || declared == nil {
 		return
@@ -116,7 +116,7 @@ func limitOf(s *structural.Structural, of func(*structural.ValueValidation) *int
 	return uint64(max(1, *of(s.ValueValidation)))
 }
 
-// product is how many there are of what is in a list, unbounded where one of them is.
+// product returns the number of elements in all lists, or unbounded if one of the factors is unbounded.
 func product(times, most uint64) uint64 {
 	if times == unbounded || most == unbounded {
 		return unbounded

@@ -14,8 +14,9 @@ import (
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
 
-// The rule crd-invalid rejects the schemas of spec that an API server rejects, and no others. It does not use the API server's whole
-// validation, which would link gRPC into every command. Its gaps are listed, so that they do not grow.
+// The rule crd-invalid rejects the schemas of spec that an API server rejects, and no others. It does not use the API
+// server's whole validation, which would link gRPC into every command. Its gaps are listed here, so that their number does
+// not grow.
 func TestInvalidAsAnAPIServer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// invalidLists returns what an API server rejects about lists and maps in a schema, besides what ValidateStructural finds.
+// invalidLists returns the errors about lists and maps for which an API server rejects a schema, besides those of
+// ValidateStructural.
 func invalidLists(s *structural.Structural, path *field.Path) field.ErrorList {
 	if s == nil {
 		return nil
@@ -35,7 +36,8 @@ func invalidLists(s *structural.Structural, path *field.Path) field.ErrorList {
 	return problems
 }
 
-// invalidItems checks the items of a list with a type: those of a set are values, and those of a map have their keys.
+// invalidItems checks the items of a list with a list type: items of a set must be values, and items of a map must have its
+// keys.
 func invalidItems(s *structural.Structural, path *field.Path) field.ErrorList {
 	items := s.Items
 	if *s.XListType == "set" && items.Type == "object" && (items.XMapType == nil || *items.XMapType != "atomic") {

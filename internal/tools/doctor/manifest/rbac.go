@@ -12,14 +12,14 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// permission is one rule of a Role that the operator is to have.
+// permission is one rule of a Role for the operator.
 type permission struct {
 	rbacv1.PolicyRule
 	grant project.Grant
 	path  string
 }
 
-// permissions visits all that the operator is granted, each once.
+// permissions visits each permission of the operator once.
 func permissions(s *rule.Subject, visit func(*permission)) {
 	seen := map[string]bool{}
 	for _, grant := range s.Grants {
@@ -29,7 +29,7 @@ func permissions(s *rule.Subject, visit func(*permission)) {
 		seen[grant.Role.Place()] = true
 		role, err := grant.ReadRole()
 		if err != nil {
-			continue // the API server refuses it
+			continue // the API server rejects it
 		}
 		for i, one := range role.Rules {
 			visit(&permission{PolicyRule: one, grant: grant, path: fmt.Sprintf("rules[%d]", i)})
@@ -37,8 +37,8 @@ func permissions(s *rule.Subject, visit func(*permission)) {
 	}
 }
 
-// at is the place of a permission: the marker that it was generated from, where there is one that says
-// the same, or a path below it in the Role.
+// at returns the place of a permission: a marker that grants a part of it, if there is one, or else a path below it in the
+// Role.
 func (p *permission) at(s *rule.Subject, below string) (at rule.Place, also []rule.Place) {
 	manifest := rule.At(p.grant.Role, p.path+below)
 	also = []rule.Place{rule.At(p.grant.Role, p.path), rule.At(p.grant.Role, "")}
@@ -48,7 +48,7 @@ func (p *permission) at(s *rule.Subject, below string) (at rule.Place, also []ru
 	return manifest, also
 }
 
-// overlaps reports whether a marker asks for a part of the permission.
+// overlaps reports whether a marker grants a part of the permission.
 func (p *permission) overlaps(m rbac.Rule) bool {
 	return overlap(p.APIGroups, m.Groups) && overlap(p.Resources, m.Resources) && overlap(p.Verbs, m.Verbs)
 }
@@ -57,7 +57,7 @@ func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
 }
 
-// has reports whether a list names one of some, or all by *.
+// has reports whether a list contains one of some values, or *.
 func has(list []string, some ...string) bool {
 	return slices.Contains(list, rbacv1.VerbAll) || overlap(list, some)
 }
@@ -102,7 +102,7 @@ var rbacSecrets = &rule.Rule{
 			if has(p.Verbs, "get", "list", "watch") {
 				at, also := p.at(s, fmt.Sprintf(".resources[%d]", slices.Index(p.Resources, "secrets")))
 				if use := s.Code.FirstUse("k8s.io/api/core/v1", "Secret", "SecretList"); s.Framework == project.Operon && len(use) > 0 {
-					at, also = use[0], append(use[1:], append(also, at)...) // the Role is made of the code
+					at, also = use[0], append(use[1:], append(also, at)...) // the Role is generated from the code
 				}
 				found.Add(at, "%s %s may read every Secret of the cluster", p.grant.Kind, p.grant.Name).Also = also
 			}
@@ -145,7 +145,7 @@ var rbacExec = &rule.Rule{
 	},
 }
 
-// needless are resources that libraries use without a word in the operator's code.
+// needless lists resources that libraries use although the operator's code does not name them.
 var needless = map[string]bool{
 	"events": true, "leases": true, "tokenreviews": true, "subjectaccessreviews": true, "configmaps": true, "namespaces": true,
 	"customresourcedefinitions": true, "mutatingwebhookconfigurations": true, "validatingwebhookconfigurations": true,
@@ -175,14 +175,14 @@ var rbacUnused = &rule.Rule{
 	},
 }
 
-// builtinGroup: kinds of other groups may have the same names.
+// builtinGroup reports whether all groups are built in. Kinds of other groups may have the same names.
 func builtinGroup(groups []string) bool {
 	return !slices.ContainsFunc(groups, func(group string) bool {
 		return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 	})
 }
 
-// kinds are the plurals of built-in kinds that operators are granted, and their kinds.
+// kinds maps the plurals of built-in kinds that operators are granted to their kinds.
 var kinds = map[string]string{
 	"pods": "Pod", "services": "Service", "serviceaccounts": "ServiceAccount", "persistentvolumeclaims": "PersistentVolumeClaim",
 	"persistentvolumes": "PersistentVolume", "nodes": "Node", "endpoints": "Endpoints", "endpointslices": "EndpointSlice",

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// hook is one webhook of a configuration.
+// hook is one webhook of a webhook configuration.
 type hook struct {
 	admissionv1.ValidatingWebhook
 	object project.Object
@@ -23,7 +23,7 @@ func hooks(s *rule.Subject, visit func(*hook)) {
 		if kind := object.GetKind(); kind != "ValidatingWebhookConfiguration" && kind != "MutatingWebhookConfiguration" {
 			continue
 		}
-		// What both kinds have in common is all that is looked at.
+		// Only fields that both kinds have are checked.
 		typed := &admissionv1.ValidatingWebhookConfiguration{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err != nil {
 			continue
@@ -39,14 +39,14 @@ func (h *hook) fails() bool {
 	return h.FailurePolicy == nil || *h.FailurePolicy == admissionv1.Fail
 }
 
-// selects reports whether only some namespaces or objects are looked at.
+// selects reports whether the webhook applies only to some namespaces or objects.
 func (h *hook) selects() bool {
 	namespaces, objects := h.NamespaceSelector, h.ObjectSelector
 	return namespaces != nil && len(namespaces.MatchLabels)+len(namespaces.MatchExpressions) > 0 ||
 		objects != nil && len(objects.MatchLabels)+len(objects.MatchExpressions) > 0 || len(h.MatchConditions) > 0
 }
 
-// vital are resources without which a cluster, and the webhook itself, does not come up again.
+// vital lists resources that a cluster, and the webhook itself, need to start.
 var vital = []string{"*", "*/*", "pods", "nodes", "namespaces", "leases", "services", "endpoints", "endpointslices", "configmaps", "secrets", "deployments", "replicasets", "daemonsets", "serviceaccounts"}
 
 var webhookBroad = &rule.Rule{
@@ -88,7 +88,7 @@ var webhookTimeout = &rule.Rule{
 	},
 }
 
-// defaultSeconds is the time-out of a webhook that names none.
+// defaultSeconds is the timeout of a webhook that does not set one.
 const defaultSeconds = 10
 
 func seconds(given *int32) int32 {

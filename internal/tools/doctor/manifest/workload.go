@@ -15,7 +15,7 @@ import (
 
 const template = "spec.template.spec"
 
-// deployments visits the Deployments of the project, which are the operator's.
+// deployments visits the Deployments of the project. They are the operator's.
 func deployments(s *rule.Subject, visit func(project.Object, *appsv1.Deployment)) {
 	for _, object := range s.Others {
 		if object.GetKind() != "Deployment" {
@@ -28,7 +28,7 @@ func deployments(s *rule.Subject, visit func(project.Object, *appsv1.Deployment)
 	}
 }
 
-// containers visits those of the operator's pods, by the path at which each stands.
+// containers visits the containers of the operator's pods, each with its path.
 func containers(s *rule.Subject, visit func(object project.Object, path string, d *appsv1.Deployment, c *corev1.Container)) {
 	deployments(s, func(object project.Object, d *appsv1.Deployment) {
 		for i := range d.Spec.Template.Spec.Containers {
@@ -113,7 +113,7 @@ func missingProbe(live, ready bool) string {
 	return "probes"
 }
 
-// placeholder is the image of kubebuilder's scaffold, which deploying replaces.
+// placeholder is the image in kubebuilder's scaffold. It is replaced when the operator is deployed.
 const placeholder = "controller:latest"
 
 var deployLatest = &rule.Rule{
@@ -126,7 +126,7 @@ var deployLatest = &rule.Rule{
 			name := c.Image[strings.LastIndex(c.Image, "/")+1:]
 			_, tag, tagged := strings.Cut(name, ":")
 			if c.Image == "" || c.Image == placeholder || strings.Contains(c.Image, "@") || strings.ContainsAny(c.Image, "{$") {
-				return // set by whatever deploys it, or exact
+				return // set when it is deployed, or a digest
 			}
 			if !tagged || tag == "latest" {
 				reportIn(found, object, path+".image", "the image %s has no version", c.Image)
@@ -142,7 +142,7 @@ var deployElection = &rule.Rule{
 	Fix:    "add --leader-elect to the arguments (and LeaderElection to the manager's options), or use one replica",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		if s.Framework == project.Operon {
-			return // replicas share the objects, or elect, by themselves
+			return // replicas distribute the objects, or use leader election, automatically
 		}
 		deployments(s, func(object project.Object, d *appsv1.Deployment) {
 			if d.Spec.Replicas == nil || *d.Spec.Replicas < 2 || elects(d) || s.Code.Sets("LeaderElection") {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// Paths of packages whose functions rules know.
+// Paths of packages whose functions the rules know.
 const (
 	ControllerRuntime = "sigs.k8s.io/controller-runtime"
 	ClientPackage     = ControllerRuntime + "/pkg/client"
@@ -18,20 +18,20 @@ const (
 	OperonPackage     = "github.com/operon-framework/operon"
 )
 
-// Reconcilers are the methods Reconcile of controller-runtime.
+// Reconcilers returns the Reconcile methods of controller-runtime reconcilers.
 func (c *Code) Reconcilers() []*Function {
 	return c.functions(func(f *Function) bool {
 		return f.Decl.Recv != nil && f.Object.Name() == "Reconcile" && ReturnsResult(f)
 	})
 }
 
-// Workers are what is called again and again to bring an object about: reconcilers, and the roles that
-// Operon's composers have.
+// Workers returns the functions that are called again and again to reconcile an object: reconcilers and the methods of
+// Operon's composers.
 func (c *Code) Workers() []*Function {
 	return append(c.Reconcilers(), c.functions(func(f *Function) bool { return f.Decl.Recv != nil && composes(f) })...)
 }
 
-// composes tells the methods that Operon calls.
+// composes reports whether a function is a method that Operon calls.
 func composes(f *Function) bool {
 	parameters := f.Object.Signature().Params()
 	for i := range parameters.Len() {
@@ -51,19 +51,19 @@ func ReturnsResult(f *Function) bool {
 	return IsType(results.At(0).Type(), ReconcilePackage, "Result")
 }
 
-// IsType reports whether t, or what it points to, is one of the types of a package.
+// IsType reports whether t, or the type that it points to, is one of the named types of a package.
 func IsType(t types.Type, path string, names ...string) bool {
 	named := namedOf(t)
 	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path && slices.Contains(names, named.Obj().Name())
 }
 
-// Callee is the function that a call calls, nil where that is a value.
+// Callee returns the called function, or nil if a function value is called.
 func Callee(info *types.Info, call *ast.CallExpr) *types.Func {
 	found, _ := typeutil.Callee(info, call).(*types.Func)
 	return found
 }
 
-// Calls reports whether a call is of one of the functions, or methods, of a package.
+// Calls reports whether a call calls one of the named functions or methods of a package.
 func Calls(info *types.Info, call *ast.CallExpr, path string, names ...string) bool {
 	callee := Callee(info, call)
 	return callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == path && slices.Contains(names, callee.Name())
@@ -75,18 +75,18 @@ type Request struct {
 	// Verb is the method: Get, List, Create, Update, Patch, Delete, DeleteAllOf, Apply; or CreateOrUpdate and
 	// CreateOrPatch of controllerutil.
 	Verb string
-	// Status: it is about the subresource status.
+	// Status reports that the request is for the subresource status.
 	Status bool
-	// Client is the expression that it is called on, nil where that is an argument.
+	// Client is the expression that the method is called on, or nil if the client is an argument.
 	Client ast.Expr
 	// Object is the argument that is read or written.
 	Object ast.Expr
 }
 
-// objectAt is which argument of a client's method is the object.
+// objectAt is the index of the object among the arguments of a client's method.
 var objectAt = map[string]int{"Get": 2, "List": 1, "Create": 1, "Update": 1, "Patch": 1, "Delete": 1, "DeleteAllOf": 1, "Apply": 1}
 
-// RequestOf understands a call as one of the client, nil if it is none.
+// RequestOf returns a call as a request of the client, or nil if it is not a request.
 func RequestOf(info *types.Info, call *ast.CallExpr) *Request {
 	if Calls(info, call, UtilPackage, "CreateOrUpdate", "CreateOrPatch") && len(call.Args) > 2 {
 		return &Request{Call: call, Verb: Callee(info, call).Name(), Object: call.Args[2]}
@@ -111,7 +111,7 @@ func RequestOf(info *types.Info, call *ast.CallExpr) *Request {
 // Writes reports whether the request changes the object as a whole.
 func (r *Request) Writes() bool { return r.Verb != "Get" && r.Verb != "List" }
 
-// Requests visits those in a body, with the nodes that each is in, the outermost first.
+// Requests visits the requests in a body, each with the nodes around it, the outermost first.
 func (f *Function) Requests(visit func(r *Request, within []ast.Node)) {
 	f.Inspect(func(node ast.Node, within []ast.Node) {
 		if call, ok := node.(*ast.CallExpr); ok {
@@ -122,7 +122,7 @@ func (f *Function) Requests(visit func(r *Request, within []ast.Node)) {
 	})
 }
 
-// Inspect visits the nodes of a body, with those that each is in, the outermost first.
+// Inspect visits the nodes of a body, each with the nodes around it, the outermost first.
 func (f *Function) Inspect(visit func(node ast.Node, within []ast.Node)) {
 	var within []ast.Node
 	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
@@ -136,7 +136,7 @@ func (f *Function) Inspect(visit func(node ast.Node, within []ast.Node)) {
 	})
 }
 
-// TypeOf is the named type of an object that is given as a pointer, nil where it is an interface.
+// TypeOf returns the named type of an object that is passed as a pointer, or nil if it is an interface.
 func (f *Function) TypeOf(object ast.Expr) *types.TypeName {
 	t := f.Info().TypeOf(object)
 	if t == nil {
@@ -149,7 +149,7 @@ func (f *Function) TypeOf(object ast.Expr) *types.TypeName {
 	return named.Obj()
 }
 
-// Root is the variable that an expression begins with: app of &app.Spec.Size.
+// Root returns the variable at the beginning of an expression: app of &app.Spec.Size.
 func (f *Function) Root(e ast.Expr) types.Object {
 	for {
 		switch x := ast.Unparen(e).(type) {
@@ -180,8 +180,8 @@ func (f *Function) Parameter(object types.Object) bool {
 	return false
 }
 
-// Primary is the kind that a reconciler is for: the type of its second parameter, or else of the first
-// object that it, or what it leads to, gets by the request's name. It is nil where that is not plain.
+// Primary returns the kind that a reconciler reconciles: the type of its second parameter, or else of the first object that
+// it gets by the request's name. It returns nil if the kind is unknown.
 func (c *Code) Primary(reconciler *Function) *types.TypeName {
 	parameters := reconciler.Object.Signature().Params()
 	if parameters.Len() < 2 {
@@ -200,7 +200,7 @@ func (c *Code) Primary(reconciler *Function) *types.TypeName {
 	return primary
 }
 
-// isObject tells the type of a Kubernetes object by a method that requests do not have.
+// isObject recognizes the type of a Kubernetes object by a method that requests do not have.
 func isObject(t types.Type) bool {
 	found, _, _ := types.LookupFieldOrMethod(t, true, nil, "GetObjectKind")
 	_, method := found.(*types.Func)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Code is the Go code of a project, tests left out: type-checked, and indexed by who mentions whom.
+// Code is the Go code of a project without its tests, type-checked and indexed by which function mentions which.
 type Code struct {
 	Fset     *token.FileSet
 	Packages []*packages.Package
@@ -32,15 +32,15 @@ type Function struct {
 	Decl    *ast.FuncDecl
 	Object  *types.Func
 	Package *packages.Package
-	// Mentions are the project's functions that the body names, be it to call them.
+	// Mentions lists the project's functions that the body names, for example to call them.
 	Mentions []*Function
 }
 
-// Info is what is known of the expressions in the body.
+// Info returns the type information of the expressions in the body.
 func (f *Function) Info() *types.Info { return f.Package.TypesInfo }
 
-// Load type-checks the packages of the module in dir that match patterns. Code that does not compile is
-// an error in the compiler's words.
+// Load type-checks the packages of the module in dir that match patterns. If the code does not compile, it returns the
+// compiler's errors.
 func Load(ctx context.Context, dir string, patterns ...string) ([]*packages.Package, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Context: ctx, Dir: dir, Fset: token.NewFileSet(),
@@ -56,8 +56,8 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*packages.Pack
 	return loaded, nil
 }
 
-// problemsOf is what is wrong with the code. What the go command says of a package that does not compile is
-// left out where the type checker says it, too.
+// problemsOf returns the errors in the code. Errors of the go command about packages are left out if the type checker reports
+// errors.
 func problemsOf(loaded []*packages.Package, dir string) []error {
 	var listed, typed []error
 	for _, p := range loaded {
@@ -76,7 +76,7 @@ func problemsOf(loaded []*packages.Package, dir string) []error {
 	return listed
 }
 
-// Index makes a Code of packages. Places are relative to dir.
+// Index returns a Code of packages. Places are relative to dir.
 func Index(dir string, loaded []*packages.Package) *Code {
 	c := &Code{
 		Packages: loaded, dir: dir, Fset: token.NewFileSet(),
@@ -143,10 +143,10 @@ func copied(o *Origin) *Origin {
 	return &twin
 }
 
-// At is the place of a node.
+// At returns the place of a node.
 func (c *Code) At(node ast.Node) Place { return c.AtPos(node.Pos()) }
 
-// AtPos is the place of a position.
+// AtPos returns the place of a position.
 func (c *Code) AtPos(at token.Pos) Place {
 	position := c.Fset.Position(at)
 	file, err := filepath.Rel(c.dir, position.Filename)
@@ -156,7 +156,7 @@ func (c *Code) AtPos(at token.Pos) Place {
 	return Place{File: filepath.ToSlash(file), Line: position.Line, Column: position.Column}
 }
 
-// mentions lists the functions of the project that a body names.
+// mentions returns the functions of the project that a body names.
 func (c *Code) mentions(f *Function) []*Function {
 	var all []*Function
 	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
@@ -176,7 +176,7 @@ func (c *Code) mentions(f *Function) []*Function {
 	return all
 }
 
-// Reach is what functions lead to, themselves included, in the order of the source.
+// Reach returns the given functions and all functions that they mention, directly or indirectly, in source order.
 func (c *Code) Reach(from ...*Function) []*Function {
 	seen := map[*Function]bool{}
 	var follow func(*Function)
@@ -195,12 +195,12 @@ func (c *Code) Reach(from ...*Function) []*Function {
 	return c.functions(func(f *Function) bool { return seen[f] })
 }
 
-// functions are those that match, in the order of the source.
+// functions returns the functions that match, in source order.
 func (c *Code) functions(matches func(*Function) bool) []*Function {
 	return slices.DeleteFunc(slices.Clone(c.Functions), func(f *Function) bool { return !matches(f) })
 }
 
-// Callers are the functions among some that lead to f, f left out.
+// Callers returns those of the functions among that reach f, without f itself.
 func (c *Code) Callers(f *Function, among []*Function) []*Function {
 	return slices.DeleteFunc(slices.Clone(among), func(other *Function) bool { return other == f || !slices.Contains(c.Reach(other), f) })
 }

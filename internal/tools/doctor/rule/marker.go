@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// Marker finds the first RBAC marker whose rule is wanted.
+// Marker finds the first RBAC marker for whose rule wanted returns true.
 func (c *Code) Marker(wanted func(rbac.Rule) bool) (Place, bool) {
 	for _, p := range c.Packages {
 		for _, file := range p.Syntax {
@@ -27,7 +27,7 @@ func (c *Code) Marker(wanted func(rbac.Rule) bool) (Place, bool) {
 	return Place{}, false
 }
 
-// parseMarker reads a comment as controller-gen does, with the core group as the empty one.
+// parseMarker reads a comment like controller-gen. The core group is the empty string.
 func parseMarker(comment string) (rbac.Rule, bool) {
 	text := strings.TrimSpace(strings.TrimPrefix(comment, "//"))
 	if !strings.HasPrefix(text, "+"+rbac.RuleDefinition.Name+":") {
@@ -43,7 +43,7 @@ func parseMarker(comment string) (rbac.Rule, bool) {
 	return rule, ok && err == nil
 }
 
-// Named are all names of types that the code uses, and all words of its strings: what it can be about.
+// Named returns all names of types that the code uses, and all words in its strings: everything that the code may be about.
 func (c *Code) Named() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range c.Packages {
@@ -72,7 +72,7 @@ func (c *Code) Named() map[string]bool {
 	return all
 }
 
-// Sets reports whether the code sets a field of that name to true.
+// Sets reports whether the code sets a field with that name to true.
 func (c *Code) Sets(name string) bool {
 	for _, p := range c.Packages {
 		for _, file := range p.Syntax {
@@ -88,8 +88,8 @@ func (c *Code) Sets(name string) bool {
 	return false
 }
 
-// FirstUse is where the code first names one of the types of a package, and the function around it; nothing
-// where it does not.
+// FirstUse returns the first place where the code names one of the types of a package, and the function around it, or nil if
+// there is none.
 func (c *Code) FirstUse(path string, names ...string) []Place {
 	for _, f := range c.Functions {
 		var found []Place

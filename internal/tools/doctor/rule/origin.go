@@ -9,17 +9,17 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Origin is the Go source that a kind, or a field of one, was generated from.
+// Origin is the Go source from which a kind, or one of its fields, was generated.
 type Origin struct {
 	Place
-	// Also are the places of the types that it is in.
+	// Also lists the places of the types that contain it.
 	Also []Place
-	// Type is the declaration of the type, for a kind; Field is that of the field.
+	// Type is the declaration of the type, for a kind; Field is the declaration of the field.
 	Type  *ast.GenDecl
 	Field *ast.Field
 }
 
-// Comment is what stands above it: words, and markers such as +optional.
+// Comment returns the comment above the declaration: its text, and markers such as +optional.
 func (o *Origin) Comment() string {
 	var groups []*ast.CommentGroup
 	if o.Type != nil {
@@ -40,8 +40,8 @@ func (o *Origin) Comment() string {
 	return all.String()
 }
 
-// Origin finds a field of a definition in the project's Go types, nil where it is not there: because
-// the types are in another module, or the definition was not made of Go.
+// Origin finds a field of a definition in the project's Go types. It returns nil if the field is not there: because the types
+// are in another module, or the definition was not generated from Go.
 func (s *Subject) Origin(d *Definition, version string, steps []string) *Origin {
 	holder, p := s.Code.kind(d.Typed.Spec.Group, version, d.Kind())
 	if holder == nil {
@@ -93,7 +93,7 @@ func (c *Code) kind(group, version, kind string) (*types.TypeName, *packages.Pac
 	return nil, nil
 }
 
-// groupOf is the API group that a package's marker names.
+// groupOf returns the API group that a package's marker names.
 func groupOf(p *packages.Package) string {
 	for _, file := range p.Syntax {
 		for _, group := range file.Comments {
@@ -108,7 +108,7 @@ func groupOf(p *packages.Package) string {
 	return ""
 }
 
-// element is what a list or a map holds.
+// element returns the element type of a list or map.
 func element(t types.Type) types.Type {
 	switch under := deref(t).Underlying().(type) {
 	case *types.Slice:
@@ -133,7 +133,7 @@ func namedOf(t types.Type) *types.Named {
 	return named
 }
 
-// fieldOf finds the field that is written as name in JSON, in embedded structs too.
+// fieldOf finds the field with the JSON name, also in embedded structs.
 func fieldOf(t types.Type, name string) *types.Var {
 	structure, ok := deref(t).Underlying().(*types.Struct)
 	if !ok {

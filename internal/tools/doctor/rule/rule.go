@@ -1,10 +1,9 @@
-// Package rule defines what a lint rule is, and what it checks: a [Subject], which is an operator's project read
-// once. Its manifests are typed and know their lines, its Go code is type-checked and indexed by who calls whom, and
-// the two are tied together: a field of a CustomResourceDefinition has a place in the Go type that it was generated
-// from.
+// Package rule defines a lint rule and what it checks: a [Subject], which is an operator project that was read once. Its
+// manifests are typed and know their lines. Its Go code is type-checked and indexed by which function calls which. Both are
+// connected: a field of a CustomResourceDefinition has a place in the Go type that it was generated from.
 //
-// A rule is a [Rule]: its words, and one function from a Subject to findings. It never writes,
-// runs or asks anything outside of the project.
+// A rule is a [Rule]: its texts, and one function from a Subject to findings. It never writes or runs anything, and never
+// reads anything outside the project.
 package rule
 
 import (
@@ -12,41 +11,41 @@ import (
 	"fmt"
 )
 
-// Severity is how much a finding matters.
+// Severity is the severity of a finding.
 type Severity string
 
 // The severities.
 const (
-	// Error is what will do damage: data lost, objects left behind, a cluster open to whoever takes
-	// the operator over, an object that an API server refuses. A run with one fails.
+	// Error is a finding that will do damage: lost data, objects that are left behind, a cluster open to an attacker who takes
+	// over the operator, an object that an API server rejects. A run with one fails.
 	Error Severity = "error"
-	// Warning is what does damage in circumstances that come in production: load, several replicas,
-	// a slow API server, a mistyped object.
+	// Warning is a finding that does damage in circumstances that occur in production: load, several replicas, a slow API server,
+	// a mistyped object.
 	Warning Severity = "warning"
-	// Advice is what makes the operator better to use.
+	// Advice is a suggestion that makes the operator easier to use.
 	Advice Severity = "advice"
 )
 
-// Severities are all of them, the gravest first.
+// Severities lists all severities, the most severe first.
 var Severities = []Severity{Error, Warning, Advice}
 
-// Rule names one mistake.
+// Rule describes one kind of mistake.
 type Rule struct {
-	// Name is what it is called everywhere: in findings, flags and comments. Lower case and hyphens.
+	// Name is the name in findings, flags and comments, in lower case and with hyphens.
 	Name string
-	// Severity is that of its findings.
+	// Severity is the severity of its findings.
 	Severity Severity
-	// About says in one sentence what it names.
+	// About describes the mistake in one sentence.
 	About string
-	// Reason says in one or two sentences what comes of it in production.
+	// Reason describes the consequences in production in one or two sentences.
 	Reason string
-	// Fix says what to do.
+	// Fix describes what to do.
 	Fix string
-	// Check adds a finding for each place.
+	// Check adds a finding for each place with the mistake.
 	Check func(s *Subject, found *Findings)
 }
 
-// Place is a place in a file of the project.
+// Place is a position in a file of the project.
 type Place struct {
 	// File is relative to the project's directory, with slashes.
 	File string `json:"file"`
@@ -62,35 +61,35 @@ func (p Place) Compare(q Place) int {
 	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
-// Finding is one place where a rule is broken.
+// Finding is one place that violates a rule.
 type Finding struct {
-	// Rule and Severity are the rule's.
+	// Rule and Severity are the name and severity of the rule.
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
 	Place
-	// Message says what is there.
+	// Message describes the problem at this place.
 	Message string `json:"message"`
-	// Reason says what comes of it, Fix what to do.
+	// Reason describes the consequences, and Fix what to do.
 	Reason string `json:"reason"`
 	Fix    string `json:"fix"`
-	// Fixable: --fix does it.
+	// Fixable reports that --fix fixes it.
 	Fixable bool `json:"fixable,omitempty"`
 
-	// Also are other places where a comment that ignores it may stand.
+	// Also lists other places at which a comment can ignore the finding.
 	Also []Place `json:"-"`
-	// Edits do the fix.
+	// Edits fix the finding.
 	Edits []Edit `json:"-"`
 }
 
-// Edit changes whole lines of a file: it deletes Line where Insert is empty, and else puts Insert, with
-// no newline, before it.
+// Edit changes whole lines of a file: it deletes Line if Insert is empty. Otherwise it inserts Insert, which has no newline,
+// before Line.
 type Edit struct {
 	File   string
 	Line   int
 	Insert string
 }
 
-// Findings collects those of one rule.
+// Findings collects the findings of one rule.
 type Findings struct {
 	rule *Rule
 	all  []Finding
@@ -103,7 +102,7 @@ func (r *Rule) Run(s *Subject) []Finding {
 	return found.all
 }
 
-// Add adds a finding. Its words may be changed by what is returned, until the next one is added.
+// Add adds a finding and returns it. The caller may change it until the next one is added.
 func (f *Findings) Add(at Place, format string, values ...any) *Finding {
 	f.all = append(f.all, Finding{
 		Rule: f.rule.Name, Severity: f.rule.Severity, Place: at,

@@ -14,21 +14,21 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Subject is a project as rules look at it.
+// Subject is a project in the form that rules check.
 type Subject struct {
-	// Dir is the project's directory, absolute.
+	// Dir is the absolute path of the project's directory.
 	Dir string
-	// Framework is what it is written with.
+	// Framework is the framework that the project uses.
 	Framework project.Framework
 	// Definitions are its CustomResourceDefinitions.
 	Definitions []*Definition
-	// Grants are the permissions that the operator is to have.
+	// Grants are the permissions for the operator.
 	Grants []project.Grant
 	// Samples are the objects under config/samples.
 	Samples []project.Object
-	// Others are the objects below the rest of config: workloads, webhooks.
+	// Others are the objects in other directories below config: workloads, webhooks.
 	Others []project.Object
-	// Against are older definitions by name, which those of the project are to follow.
+	// Against holds older definitions by name. The project's definitions must be safe upgrades of them.
 	Against map[string]*apiextensionsv1.CustomResourceDefinition
 	// Code is its Go code.
 	Code *Code
@@ -36,7 +36,7 @@ type Subject struct {
 	once map[any]bool
 }
 
-// Once reports whether it is the first time that it is asked with a key.
+// Once reports whether it is called for the first time with a key.
 func (s *Subject) Once(key any) bool {
 	if s.once == nil {
 		s.once = map[any]bool{}
@@ -46,10 +46,10 @@ func (s *Subject) Once(key any) bool {
 	return !before
 }
 
-// Definition is a CustomResourceDefinition and where it is written.
+// Definition is a CustomResourceDefinition and its place in a file.
 type Definition struct {
 	project.Object
-	// Typed is the object.
+	// Typed is the decoded object.
 	Typed *apiextensionsv1.CustomResourceDefinition
 }
 
@@ -59,7 +59,7 @@ type Manifests struct {
 	Grants        []project.Grant
 }
 
-// New returns a subject of manifests and code. It fails for a definition that is none.
+// New returns a subject of manifests and code. It fails if a definition is not a valid CustomResourceDefinition.
 func New(dir string, framework project.Framework, manifests Manifests, code *Code) (*Subject, error) {
 	s := &Subject{Dir: dir, Framework: framework, Grants: manifests.Grants, Samples: manifests.Samples, Code: code}
 	for _, object := range manifests.CRDs {
@@ -83,8 +83,7 @@ func Typed(object project.Object) (*apiextensionsv1.CustomResourceDefinition, er
 	return &crd.CustomResourceDefinition, nil
 }
 
-// readOthers reads what lies in the other directories below config. What is no object, such as a patch for
-// kustomize, is passed over.
+// readOthers reads the other directories below config. It skips files that are not objects, such as kustomize patches.
 func readOthers(dir string) ([]project.Object, error) {
 	var all []project.Object
 	err := filepath.WalkDir(filepath.Join(dir, "config"), func(path string, entry fs.DirEntry, err error) error {
@@ -115,13 +114,13 @@ func readOthers(dir string) ([]project.Object, error) {
 	return all, err
 }
 
-// At is the place of a field in a manifest.
+// At returns the place of a field in a manifest.
 func At(object project.Object, field string) Place {
 	line, column := object.Locate(field)
 	return Place{File: filepath.ToSlash(object.File), Line: line, Column: column}
 }
 
-// Kind is the definition's kind.
+// Kind returns the definition's kind.
 func (d *Definition) Kind() string { return d.Typed.Spec.Names.Kind }
 
 // Version is one version of a definition.
@@ -131,7 +130,7 @@ type Version struct {
 	index int
 }
 
-// Versions are those that are served, each with a schema.
+// Versions returns the served versions, each with a schema.
 func (s *Subject) Versions() []*Version {
 	var all []*Version
 	for _, d := range s.Definitions {
@@ -145,8 +144,8 @@ func (s *Subject) Versions() []*Version {
 	return all
 }
 
-// OwnVersions are those Versions that the project can change: not those of definitions whose Go types are in
-// another module, and that it only installs.
+// OwnVersions returns the versions that the project can change. Definitions whose Go types are in another module, and which
+// the project only installs, are left out.
 func (s *Subject) OwnVersions() []*Version {
 	var all, typed []*Version
 	for _, v := range s.Versions() {
@@ -161,28 +160,28 @@ func (s *Subject) OwnVersions() []*Version {
 	return typed
 }
 
-// Path is the version's own path in the manifest.
+// Path returns the version's own path in the manifest.
 func (v *Version) Path() string { return fmt.Sprintf("spec.versions[%d]", v.index) }
 
-// Root is the schema of the whole object.
+// Root returns the schema of the whole object.
 func (v *Version) Root() *apiextensionsv1.JSONSchemaProps { return v.Schema.OpenAPIV3Schema }
 
-// Title names the kind and the version.
+// Title returns the kind and the version.
 func (v *Version) Title() string { return v.Kind() + " " + v.CustomResourceDefinitionVersion.Name }
 
-// Field is one place in a schema.
+// Field is one field in a schema.
 type Field struct {
-	// Version is whose schema it is.
+	// Version is the version that the schema belongs to.
 	Version *Version
-	// Steps lead to it by names of properties; "[]" are the items of a list or the values of a map.
+	// Steps are the names of the properties that lead to the field; "[]" stands for the items of a list or the values of a map.
 	Steps []string
-	// Schema is what is there, Parent what it is in.
+	// Schema is the schema of the field, and Parent the schema that contains it.
 	Schema, Parent *apiextensionsv1.JSONSchemaProps
 
 	path string
 }
 
-// Name is the last step that is a name.
+// Name returns the last step that is a name.
 func (f *Field) Name() string {
 	for i := len(f.Steps) - 1; i >= 0; i-- {
 		if f.Steps[i] != "[]" {
@@ -194,7 +193,7 @@ func (f *Field) Name() string {
 
 func (f *Field) String() string { return strings.ReplaceAll(strings.Join(f.Steps, "."), ".[]", "[]") }
 
-// Fields visits what is below one property of the root, that property included: "spec" or "status".
+// Fields visits one property of the root, "spec" or "status", and all fields below it.
 func (v *Version) Fields(property string, visit func(*Field)) {
 	root := v.Root()
 	below, ok := root.Properties[property]
@@ -228,7 +227,7 @@ func (f *Field) to(step, path string, schema *apiextensionsv1.JSONSchemaProps) *
 	return &Field{Version: f.Version, Steps: append(slices.Clone(f.Steps), step), Schema: schema, Parent: f.Schema, path: f.path + path}
 }
 
-// PlaceOf is where to mend a field: in Go where the type is the project's own, else in the manifest.
+// PlaceOf returns the place to fix a field: in Go if the type is in the project, else in the manifest.
 func (s *Subject) PlaceOf(f *Field) (at Place, also []Place) {
 	manifest := At(f.Version.Object, f.path)
 	if origin := s.Origin(f.Version.Definition, f.Version.CustomResourceDefinitionVersion.Name, f.Steps); origin != nil {
@@ -237,7 +236,7 @@ func (s *Subject) PlaceOf(f *Field) (at Place, also []Place) {
 	return manifest, []Place{At(f.Version.Object, "")}
 }
 
-// PlaceOfKind is where to mend what is about a whole kind: its Go type, or a path in the manifest.
+// PlaceOfKind returns the place to fix a problem of a whole kind: its Go type, or a path in the manifest.
 func (s *Subject) PlaceOfKind(v *Version, path string) (at Place, also []Place) {
 	manifest := At(v.Object, path)
 	if origin := s.Origin(v.Definition, v.CustomResourceDefinitionVersion.Name, nil); origin != nil {
@@ -246,23 +245,23 @@ func (s *Subject) PlaceOfKind(v *Version, path string) (at Place, also []Place) 
 	return manifest, []Place{At(v.Object, "")}
 }
 
-// ClusterScope is the scope of what is granted in the whole cluster.
+// ClusterScope is the scope of permissions in the whole cluster.
 const ClusterScope = project.ClusterScope
 
-// Below is a property of the elements of a list.
+// Below returns a property of the elements of a list.
 func (f *Field) Below(name string) *Field {
 	elements := f.to("[]", ".items", f.Schema.Items.Schema)
 	below := elements.Schema.Properties[name]
 	return elements.to(name, ".properties."+name, &below)
 }
 
-// HasType reports whether the Go type of a version's kind is the project's.
+// HasType reports whether the Go type of a version's kind is in the project.
 func (s *Subject) HasType(v *Version) bool {
 	return s.Origin(v.Definition, v.CustomResourceDefinitionVersion.Name, nil) != nil
 }
 
-// Own reports whether a field is the project's own: of its Go types, or, of a definition that has none here,
-// near the top. Fields of types of other modules, such as a PodSpec, are not for the project to mend.
+// Own reports whether a field belongs to the project: to its Go types or, for a definition without Go types in the project,
+// near the top. The project cannot fix fields of types in other modules, such as a PodSpec.
 func (s *Subject) Own(f *Field) bool {
 	if !s.HasType(f.Version) {
 		return len(f.Steps) <= nearTop
@@ -270,5 +269,5 @@ func (s *Subject) Own(f *Field) bool {
 	return s.Origin(f.Version.Definition, f.Version.CustomResourceDefinitionVersion.Name, f.Steps) != nil
 }
 
-// nearTop is how deep fields are the project's own where there is no Go type to tell.
+// nearTop is the maximum depth of fields that belong to the project if there is no Go type to decide it.
 const nearTop = 3

@@ -1,10 +1,9 @@
-// Package chart writes a Helm chart that installs an operator and keeps the edits of its author.
+// Package chart writes a Helm chart that installs an operator, and retains the edits of its author.
 //
-// The chart has what [install] builds, with a value for each thing that users choose: the
-// image, replicas, resources, the namespaces to work in, whether definitions are installed and kept, whether
-// there are webhooks ([Files]). Generated again, it is merged with what is there ([Merge]): files that nobody touched
-// follow the operator, files that somebody edited stay, values are merged key by key, and
-// where both sides changed the same thing that is told, with nothing lost.
+// The chart contains what [install] builds, with a value for each choice of a user: the image, replicas, resources, the
+// namespaces to work in, whether definitions are installed and kept, whether there are webhooks ([Files]). If it is generated
+// again, it is merged with the existing chart ([Merge]): unedited files follow the operator, edited files stay, and values
+// are merged key by key. If both sides changed the same thing, this is reported and nothing is lost.
 package chart
 
 import (
@@ -21,17 +20,16 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 )
 
-// Names that stand for what is known only when a chart is rendered. They are names that a namespace and
-// an image can have.
+// Placeholders for values that are known only when a chart is rendered. They are valid names of a namespace and an image.
 const (
 	releaseNamespace = "operon-release-namespace"
 	watchedNamespace = "operon-watched-namespace"
 )
 
-// Files are a new chart for the operator, by path in the chart's directory. Its namespace is that of
-// the release, and what it watches is a value: what the operator has of that does not count.
+// Files returns a new chart for the operator, by path in the chart's directory. Its namespace is the namespace of the
+// release, and the watched namespaces are a value: the operator's own settings of both are ignored.
 //
-// It fails where the operator cannot be installed.
+// It fails if the operator cannot be installed.
 func Files(o manifests.Operator) (map[string][]byte, error) {
 	image := o.Image
 	o.Namespace, o.Watch = releaseNamespace, nil
@@ -73,7 +71,7 @@ appVersion: %q
 `, name, name, tag)
 }
 
-// split parts an image's repository from its tag, or its digest.
+// split separates an image's repository from its tag or digest.
 func split(image string) (repository, tag string) {
 	if before, digest, ok := strings.Cut(image, "@"); ok {
 		return before, "@" + digest
@@ -85,7 +83,7 @@ func split(image string) (repository, tag string) {
 	return image[:colon], image[colon+1:]
 }
 
-// values are what users of the chart choose.
+// values returns the values that users of the chart can set.
 func values(o manifests.Operator, image string) ([]byte, error) {
 	resources, err := yaml.Marshal(o.Resources)
 	if err != nil {
@@ -152,13 +150,13 @@ func indent(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by) + "\n"
 }
 
-// pair is one object as it is in an operator for all of the cluster, and in one limited to namespaces. One
-// of them may be missing.
+// pair is one object of an operator for the whole cluster, and of an operator limited to namespaces. One of them may be
+// missing.
 type pair struct{ everywhere, limited *unstructured.Unstructured }
 
 func (p pair) any() *unstructured.Unstructured { return cmp.Or(p.everywhere, p.limited) }
 
-// pairs puts together what has the same kind, namespace and name.
+// pairs combines objects with the same kind, namespace and name.
 func pairs(everywhere, limited []*unstructured.Unstructured) []pair {
 	all := map[string]pair{}
 	key := func(object *unstructured.Unstructured) string {
@@ -172,14 +170,14 @@ func pairs(everywhere, limited []*unstructured.Unstructured) []pair {
 	}
 	var found []pair
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if all[key].any().GetKind() != "Namespace" { // a release has one
+		if all[key].any().GetKind() != "Namespace" { // a release has a namespace already
 			found = append(found, all[key])
 		}
 	}
 	return found
 }
 
-// file is the name of an object's template: its kind, and what its name has beyond the operator's.
+// file returns the name of an object's template: its kind, and the part of its name after the operator's name.
 func (p pair) file(operator string) string {
 	object := p.any()
 	name := strings.ToLower(object.GetKind())

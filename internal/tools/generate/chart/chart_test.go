@@ -28,7 +28,7 @@ import (
 
 type files = map[string][]byte
 
-// example is the operator of one of the examples.
+// example returns the operator of one of the examples.
 func example(t *testing.T, name string) manifests.Operator {
 	t.Helper()
 	p, err := project.Read("../../../../examples/"+name, project.Options{})
@@ -51,7 +51,7 @@ func generated(t *testing.T, operator manifests.Operator) files {
 	return made
 }
 
-// rendered are the objects that Helm makes of a chart.
+// rendered returns the objects that Helm renders from a chart.
 func rendered(t *testing.T, made files, namespace, values string) []project.Object {
 	t.Helper()
 	var buffers []*archive.BufferedFile
@@ -85,7 +85,7 @@ func rendered(t *testing.T, made files, namespace, values string) []project.Obje
 	return objects
 }
 
-// find returns the object of a kind and a name, nil if there is none.
+// find returns the object with a kind and a name, or nil if there is none.
 func find(objects []project.Object, kind, name string) *project.Object {
 	for i := range objects {
 		if objects[i].GetKind() == kind && objects[i].GetName() == name {
@@ -95,7 +95,8 @@ func find(objects []project.Object, kind, name string) *project.Object {
 	return nil
 }
 
-// Policies are a choice of a chart's users, and are no value of an operator that has none. Braces in CEL are no actions.
+// Users of a chart choose whether to install policies. An operator without policies has no such value. Braces in CEL are not
+// template actions.
 func TestPoliciesInAChart(t *testing.T) {
 	t.Parallel()
 	operator := example(t, "memcached")
@@ -117,7 +118,7 @@ func TestPoliciesInAChart(t *testing.T) {
 	}
 }
 
-// With the values that it comes with, a chart has what the manifests have: one source.
+// With its default values, a chart contains the same objects as the manifests.
 func TestAChartIsTheManifests(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"memcached", "podrequest", "site", "store", "vmgroup"} {
@@ -128,7 +129,7 @@ func TestAChartIsTheManifests(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := rendered(t, generated(t, operator), "somewhere", "")
-		if len(got) != len(want)-1 { // the namespace is the release's
+		if len(got) != len(want)-1 { // the namespace belongs to the release
 			t.Errorf("%s: %d objects, want %d", name, len(got), len(want)-1)
 		}
 		for _, one := range want {
@@ -164,7 +165,7 @@ func asYAML(t *testing.T, object any) string {
 	return string(text)
 }
 
-// Each value does what it says.
+// Each value has the documented effect.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	made := generated(t, example(t, "site"))
@@ -211,7 +212,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Braces in a definition are its own, and none of Helm's.
+// Braces in a definition are rendered unchanged: they are not template actions.
 func TestBraces(t *testing.T) {
 	t.Parallel()
 	operator := example(t, "memcached")
@@ -222,7 +223,7 @@ func TestBraces(t *testing.T) {
 	}
 }
 
-// An API server takes what Helm makes of a chart.
+// An API server accepts the objects that Helm renders from a chart.
 func TestAClusterTakesIt(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -248,7 +249,7 @@ func TestAClusterTakesIt(t *testing.T) {
 	}
 }
 
-// merged brings a chart up to date as it would be on a disk.
+// merged updates a chart as if it were on a disk.
 func merged(t *testing.T, there, now files) (files, []string) {
 	t.Helper()
 	m, err := chart.Merge(there, now)
@@ -281,7 +282,7 @@ func TestEditsSurvive(t *testing.T) {
 	for name, test := range map[string]struct {
 		there files
 		file  string
-		holds []string // after the operator changed
+		holds []string // after the operator has changed
 		notes []string
 	}{
 		"nobody edited": {first, "values.yaml", []string{`tag: "2.0"`, "replicas: 3"}, nil},
@@ -311,14 +312,14 @@ func TestEditsSurvive(t *testing.T) {
 	}
 }
 
-// withoutConflicts is what Helm reads: the rest is in .helmignore.
+// withoutConflicts returns the files that Helm reads: the others are in .helmignore.
 func withoutConflicts(all files) files {
 	kept := maps.Clone(all)
 	maps.DeleteFunc(kept, func(name string, _ []byte) bool { return strings.HasPrefix(name, ".conflicts/") })
 	return kept
 }
 
-// A conflict is told until somebody looked at it, and then no more.
+// A conflict is reported until it is resolved, and not afterwards.
 func TestConflictsAreSettled(t *testing.T) {
 	t.Parallel()
 	before, after := example(t, "site"), example(t, "site")

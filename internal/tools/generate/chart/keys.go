@@ -9,8 +9,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// mergeValues brings what changed from before to now into what is held, key by key. Comments and the order of
-// what is held stay.
+// mergeValues applies the changes from before to now to held, key by key. It retains the comments and the order of held.
 func mergeValues(before, held, now []byte) (merged []byte, notes []string, err error) {
 	var documents [3]yamlv3.Node
 	for i, text := range [][]byte{before, held, now} {
@@ -25,7 +24,7 @@ func mergeValues(before, held, now []byte) (merged []byte, notes []string, err e
 	k := &keys{}
 	k.merge("", mapping(&documents[0]), root, mapping(&documents[2]))
 	if !k.changed {
-		return held, k.notes, nil // as it was written, to the blank
+		return held, k.notes, nil // byte for byte
 	}
 	var text bytes.Buffer
 	encoder := yamlv3.NewEncoder(&text)
@@ -34,13 +33,13 @@ func mergeValues(before, held, now []byte) (merged []byte, notes []string, err e
 	return text.Bytes(), k.notes, err
 }
 
-// keys is a merge of mappings under way.
+// keys is the state of a merge of mappings.
 type keys struct {
 	changed bool
 	notes   []string
 }
 
-// mapping is the mapping that a document or a value is, nil if it is none.
+// mapping returns the mapping in a document or a value, or nil if it is not a mapping.
 func mapping(node *yamlv3.Node) *yamlv3.Node {
 	if node != nil && node.Kind == yamlv3.DocumentNode && len(node.Content) > 0 {
 		node = node.Content[0]
@@ -51,7 +50,7 @@ func mapping(node *yamlv3.Node) *yamlv3.Node {
 	return node
 }
 
-// find returns the index of a key's value in a mapping, 0 if it is not there.
+// find returns the index of a key's value in a mapping, or 0 if the key does not exist.
 func find(node *yamlv3.Node, key string) int {
 	if node == nil {
 		return 0
@@ -80,7 +79,7 @@ func (k *keys) merge(at string, before, held, now *yamlv3.Node) {
 	}
 }
 
-// wanted decides about a key that is generated.
+// wanted merges a key that is generated.
 func (k *keys) wanted(at string, before, held, key, now *yamlv3.Node) {
 	was, is := value(before, key.Value), value(held, key.Value)
 	switch {
@@ -88,7 +87,7 @@ func (k *keys) wanted(at string, before, held, key, now *yamlv3.Node) {
 		held.Content = append(held.Content, key, now)
 		k.changed = true
 	case is == nil, same(is, now):
-		// removed by hand, or as it should be
+		// removed by a user, or already equal
 	case mapping(is) != nil && mapping(now) != nil:
 		k.merge(at+key.Value+".", mapping(was), is, now)
 	case was != nil && same(is, was):
@@ -99,7 +98,7 @@ func (k *keys) wanted(at string, before, held, key, now *yamlv3.Node) {
 	}
 }
 
-// dropped decides about a key that may not be generated any more.
+// dropped merges a key that may no longer be generated.
 func (k *keys) dropped(at, key string, was, held, now *yamlv3.Node) {
 	i := find(held, key)
 	if find(now, key) > 0 || i == 0 {
@@ -113,7 +112,7 @@ func (k *keys) dropped(at, key string, was, held, now *yamlv3.Node) {
 	k.notes = append(k.notes, fmt.Sprintf("%s has no effect any more, and stays because it was edited", at+key))
 }
 
-// same compares what is meant, not how it is written.
+// same compares decoded values, not their notation.
 func same(a, b *yamlv3.Node) bool {
 	var left, right any
 	if a.Decode(&left) != nil || b.Decode(&right) != nil {
@@ -122,7 +121,7 @@ func same(a, b *yamlv3.Node) bool {
 	return fmt.Sprintf("%#v", left) == fmt.Sprintf("%#v", right)
 }
 
-// short is a value on one line.
+// short returns a value on one line.
 func short(node *yamlv3.Node) string {
 	plain := *node
 	plain.Style = yamlv3.FlowStyle

@@ -13,42 +13,42 @@ import (
 )
 
 const (
-	// record is the file that tells what was generated, so that an edit is known from it.
+	// record is the file that lists what was generated, so that edits can be detected.
 	record = ".generated.yaml"
-	// conflicts is where a generated file goes that could not take the place of an edited one.
+	// conflicts is the directory for generated files that could not replace an edited file.
 	conflicts = ".conflicts"
 )
 
-// byKey are the files that are merged key by key.
+// byKey lists the files that are merged key by key.
 var byKey = []string{"Chart.yaml", "values.yaml"}
 
-// Merged is a chart generated again, with all edits in it.
+// Merged is a chart that was generated again and contains all edits.
 type Merged struct {
-	// Write are the files that are to hold something, and Remove those that are to go. All others stay.
+	// Write holds the files to write, and Remove the files to delete. All others stay.
 	Write  map[string][]byte
 	Remove []string
-	// Notes say where an edit and the operator want different things, a sentence each.
+	// Notes describe conflicts between an edit and the operator, in one sentence each.
 	Notes []string
 }
 
 // generated is the record of what an earlier run wrote.
 type generated struct {
-	// Files are the files with their sums.
+	// Files holds the files and their checksums.
 	Files map[string]string `json:"files"`
-	// Merged are the files that are merged by key, as they were generated.
+	// Merged holds the files that are merged by key, as they were generated.
 	Merged map[string]string `json:"merged"`
 }
 
-// Merge brings a chart up to date. There are the files of the chart's directory as they are, none for a
-// new chart; now are those of [Files].
+// Merge updates a chart. The argument there holds the current files of the chart's directory, none for a new chart; now holds
+// the files returned by [Files].
 //
-// Guarantees: a file that nobody touched becomes what is generated, or goes. A file that somebody edited or
-// removed stays so; if what is generated for it has changed too, the new one is put into .conflicts, and
-// that is noted for as long as it is there. In Chart.yaml and values.yaml that holds for each key, and comments and order
-// stay. Without a record, as in a chart that was written by hand, every file counts as edited. The same input
-// gives the same chart, and merged a second time nothing changes.
+// Guarantees: an unedited file is replaced by what is generated, or deleted. A file that was edited or removed stays so; if
+// its generated content has changed, too, the new content is written to .conflicts, and this is noted as long as it exists.
+// In Chart.yaml and values.yaml this applies to each key, and comments and order are retained. Without a record, as in a
+// chart that was written manually, every file counts as edited. The same input results in the same chart, and a second merge
+// changes nothing.
 //
-// It fails where the record or a file that is merged by key cannot be read.
+// It fails if the record or a file that is merged by key cannot be read.
 func Merge(there, now map[string][]byte) (*Merged, error) {
 	earlier := generated{}
 	if err := yaml.UnmarshalStrict(there[record], &earlier); err != nil {
@@ -70,7 +70,7 @@ func Merge(there, now map[string][]byte) (*Merged, error) {
 	return &m.Merged, err
 }
 
-// merge is one merge under way.
+// merge is the state of one merge.
 type merge struct {
 	Merged
 	there, now map[string][]byte
@@ -87,7 +87,7 @@ func (m *merge) note(format string, args ...any) {
 	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
 }
 
-// file decides about one file that is generated.
+// file merges one file that is generated.
 func (m *merge) file(name string) error {
 	wanted, now := m.now[name], sum(m.now[name])
 	m.next.Files[name] = now
@@ -123,7 +123,7 @@ func (m *merge) mergeKeys(name string, held []byte) error {
 	return nil
 }
 
-// gone decides about a file that is not generated any more.
+// gone handles a file that is no longer generated.
 func (m *merge) gone(name string) {
 	held, there := m.there[name]
 	if _, still := m.now[name]; still || !there {
@@ -136,7 +136,7 @@ func (m *merge) gone(name string) {
 	m.note("%s is not generated any more, and stays because it was edited: remove it when it is of no use", name)
 }
 
-// remind notes the conflicts that nobody has looked at.
+// remind adds notes about unresolved conflicts.
 func (m *merge) remind() {
 	open := map[string]bool{}
 	for name := range m.there {
@@ -152,7 +152,7 @@ func (m *merge) remind() {
 	}
 }
 
-// cutFolder returns the file that a conflict is about.
+// cutFolder returns the path of the file that a conflict is about.
 func cutFolder(name string) (string, bool) {
 	if len(name) <= len(conflicts)+1 || name[:len(conflicts)+1] != conflicts+"/" {
 		return "", false

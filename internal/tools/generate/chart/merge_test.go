@@ -6,7 +6,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/chart"
 )
 
-// FuzzMerge merges into a chart that somebody edited.
+// FuzzMerge merges into a chart that a user edited.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte("files: {}\n"), []byte("a: 1\n"))
 	f.Add([]byte("merged: {values.yaml: 'a: 1'}\n"), []byte("a: {b: &x 1}\nc: *x\n"))

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 )
 
-// template writes an object as a template: where it is there under a condition, in that.
+// template writes an object as a template, inside a condition if it is not always part of the chart.
 func (p pair) template(o manifests.Operator) ([]byte, error) {
 	kind := p.any().GetKind()
 	switch {
@@ -47,7 +47,7 @@ func (p pair) template(o manifests.Operator) ([]byte, error) {
 	return wrap(object, "")
 }
 
-// annotate adds an annotation that stands for others.
+// annotate adds an annotation as a placeholder for others.
 func annotate(object *unstructured.Unstructured, stands string) {
 	annotations := object.GetAnnotations()
 	if annotations == nil {
@@ -57,7 +57,7 @@ func annotate(object *unstructured.Unstructured, stands string) {
 	object.SetAnnotations(annotations)
 }
 
-// wrap writes an object inside an action of a template, "" for none.
+// wrap writes an object inside an action of a template, or without one if the action is "".
 func wrap(object *unstructured.Unstructured, action string) ([]byte, error) {
 	text, err := render(object)
 	if err != nil || action == "" {
@@ -76,7 +76,7 @@ func (p pair) either() ([]byte, error) {
 	return []byte("{{- if $.Values.watchNamespaces }}\n" + limited + "{{- else }}\n" + everywhere + "{{- end }}\n"), err
 }
 
-// deployment writes the one object in which users choose most.
+// deployment writes the Deployment, which has the most values for users to set.
 func (p pair) deployment(o manifests.Operator) ([]byte, error) {
 	object := p.everywhere.DeepCopy()
 	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
@@ -115,11 +115,10 @@ func (p pair) deployment(o manifests.Operator) ([]byte, error) {
 	return wrap(object, "")
 }
 
-// standing is a line of YAML that stands for others: "- '@@name@@'", "key: '@@name@@'" or
-// "'@@name@@': …".
+// standing matches a line of YAML that is a placeholder for others: "- '@@name@@'", "key: '@@name@@'" or "'@@name@@': …".
 var standing = regexp.MustCompile(`(?m)^( *)((?:- )?)(?:(\w+): )?['"]?@@([\w-]+)@@['"]?(?:: "")?\n`)
 
-// render writes an object with its stand-ins as templates. Braces of its own are no actions.
+// render writes an object with its placeholders replaced by templates. It escapes braces in the object.
 func render(object *unstructured.Unstructured) (string, error) {
 	encoded, err := yaml.Marshal(object.Object)
 	if err != nil {
@@ -141,7 +140,7 @@ func render(object *unstructured.Unstructured) (string, error) {
 	return text, unknown
 }
 
-// stand is what a stand-in stands for, at an indentation and, where it is a field's value, under a key.
+// stand returns the text that replaces a placeholder, with an indentation and, if it is a field's value, under a key.
 func stand(name, at, key string) (string, error) {
 	lines := func(all ...string) string { return at + strings.Join(all, "\n"+at) + "\n" }
 	inner := len(at) + 2
@@ -169,7 +168,7 @@ func stand(name, at, key string) (string, error) {
 	return "", fmt.Errorf("nothing is known of @@%s@@", name)
 }
 
-// more adds the environment that users choose.
+// more adds the environment variables that users set.
 func more(at string) string {
 	return at + "{{- with $.Values.env }}\n" + at + fmt.Sprintf("{{- toYaml . | nindent %d }}", len(at)) + "\n" + at + "{{- end }}\n"
 }

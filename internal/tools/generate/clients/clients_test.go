@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// memcached is where the types are that the tests are about. They have markers of kubebuilder's only.
+// memcached is the directory of the types that the tests use. They have only kubebuilder's markers.
 const memcached = "../../../../examples/memcached"
 
 // api writes a module with the example's types in the directory of one version.
@@ -50,7 +50,7 @@ func generated(t *testing.T, dir string) (map[string][]byte, error) {
 	return clients.Files(t.Context(), clients.Input{Dir: dir, Module: "example.com/cache", Folder: "client", Kinds: kinds})
 }
 
-// Generated clients compile, and a program that uses them lists, watches and applies real objects.
+// Generated clients compile, and a program can list, watch and apply real objects with them.
 func TestClientsWork(t *testing.T) {
 	t.Parallel()
 	dir := api(t)

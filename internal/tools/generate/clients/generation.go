@@ -33,10 +33,10 @@ import (
 type generation struct {
 	in       Input
 	versions []*version
-	work     string // where the generators write
+	work     string // output directory of the generators
 }
 
-// Folders of the clients.
+// Directories of the clients.
 const (
 	clientset = "clientset"
 	versioned = "versioned"
@@ -45,7 +45,7 @@ const (
 	applied   = "applyconfiguration"
 )
 
-// run loads the packages once, and lets one generator after the other work on them.
+// run loads the packages once, and runs one generator after the other on them.
 func (g *generation) run(ctx context.Context) error {
 	loaded := parser.NewWithOptions(parser.Options{BuildTags: []string{gengo.StdBuildTag}})
 	var paths []string
@@ -139,7 +139,7 @@ func (g *generation) informers(context *generator.Context) []generator.Target {
 	return informer.GetTargets(context, args)
 }
 
-// plurals are those of all kinds, KIND:PLURAL, in the form that code-generator makes lower case of.
+// plurals returns the plurals of all kinds as KIND:PLURAL, in a form that code-generator converts to lower case.
 func (g *generation) plurals() []string {
 	var all []string
 	for _, kind := range g.in.Kinds {
@@ -154,7 +154,7 @@ func (g *generation) plurals() []string {
 	return all
 }
 
-// tell puts what is known of the kinds where generators look for it.
+// tell adds the properties of the kinds to the comments in which the generators look for them.
 func (g *generation) tell(context *generator.Context) error {
 	for _, v := range g.versions {
 		loaded := context.Universe[v.path]
@@ -175,7 +175,7 @@ func (g *generation) tell(context *generator.Context) error {
 	return nil
 }
 
-// markersOf are problems of the markers of code-generator above a kind, which its generators would end on.
+// markersOf returns errors about code-generator's markers above a kind, on which its generators would exit.
 func markersOf(kind project.Kind) error {
 	var problems []error
 	for _, marker := range kind.Markers {
@@ -190,10 +190,10 @@ func without(lines []string, marker string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), marker) })
 }
 
-// scaled is a method for the scale of an object.
+// scaled is the marker of a client method for the scale of an object.
 const scaled = "+genclient:method=%s,verb=%s,subresource=scale,result=k8s.io/api/autoscaling/v1.Scale"
 
-// tags are what code-generator would have instead of kubebuilder's markers.
+// tags returns the markers that code-generator needs instead of kubebuilder's markers.
 func tags(kind project.Kind) []string {
 	all := []string{"+genclient"}
 	if kind.Cluster {

@@ -21,14 +21,14 @@ const (
 	longMarker = "operon:description:max"
 )
 
-// Generator makes CustomResourceDefinitions.
+// Generator generates CustomResourceDefinitions.
 //
-// Guarantees: without the two markers its output is controller-tools', byte by byte. A gate that no field names is an
-// error, so that none is misspelled.
-// Caveats: generators of Go code see fields that are gated: they are fields of the Go type.
+// Guarantees: without the two markers, its output is identical to the output of controller-tools, byte for byte. A feature
+// gate that no field names is an error, so that misspelled names are detected. Caveats: generators of Go code see gated
+// fields, because they are fields of the Go type.
 type Generator struct {
 	crd.Generator
-	// Gates are those whose fields are in the definitions.
+	// Gates are the feature gates whose fields are part of the definitions.
 	Gates []string
 }
 
@@ -55,8 +55,7 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 	return g.Generator.Generate(ctx)
 }
 
-// Hide hides the fields behind gates that are not named from whoever makes schemas of the packages, until
-// back is called.
+// Hide hides the fields behind feature gates that are not in gates from all generators of schemas, until back is called.
 func Hide(ctx *genall.GenerationContext, gates []string) (back func()) {
 	return hide(ctx, gates).undo
 }
@@ -74,7 +73,7 @@ func hide(ctx *genall.GenerationContext, gates []string) *edits {
 	return e
 }
 
-// edits are what is changed of the syntax, and how that is taken back.
+// edits records the changes of the syntax trees and how to revert them.
 type edits struct {
 	gates, named []string
 	back         []func()
@@ -139,7 +138,7 @@ func pick(first bool, a, b int) int {
 	return b
 }
 
-// hide makes a field one that is not stored, unless its gate is named.
+// hide marks a field as not stored unless its feature gate is enabled.
 func (e *edits) hide(root *loader.Package, field *ast.Field, name string) {
 	if name == "" || strings.ContainsAny(name, " ,") {
 		root.AddError(loader.ErrFromNode(fmt.Errorf("+%s=%s: want one name, such as NewStorage", gateMarker, name), field))
@@ -154,7 +153,7 @@ func (e *edits) hide(root *loader.Package, field *ast.Field, name string) {
 	e.back = append(e.back, func() { field.Tag = before })
 }
 
-// shorten cuts a comment.
+// shorten shortens a comment.
 func (e *edits) shorten(root *loader.Package, at ast.Node, comment **ast.CommentGroup, most int) {
 	before := *comment
 	if before == nil {
@@ -171,8 +170,7 @@ func (e *edits) shorten(root *loader.Package, at ast.Node, comment **ast.Comment
 	e.back = append(e.back, func() { *comment = before })
 }
 
-// cut keeps as many whole sentences of the text of a comment as fit, or else as many words. Markers are no
-// text.
+// cut returns as many whole sentences of a comment as fit, or else as many words. Markers are not part of the text.
 func cut(comment string, most int) string {
 	var said []string
 	for line := range strings.Lines(comment) {

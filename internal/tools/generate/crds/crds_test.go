@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/crds"
 )
 
-// kept is what a generator wrote, by file. It is a genall.OutputRule.
+// kept is the output of a generator, by file. It is a genall.OutputRule.
 type kept map[string]*bytes.Buffer
 
 func (k kept) Open(_ *loader.Package, path string) (io.WriteCloser, error) {
@@ -44,7 +44,7 @@ func contextOf(t *testing.T, dir string) *genall.GenerationContext {
 	}
 }
 
-// spec is the schema of spec that is made for the lamp.
+// spec returns the schema of the spec that is generated for the type Lamp.
 func spec(t *testing.T, ctx *genall.GenerationContext, generator genall.Generator) apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	out := kept{}
@@ -64,8 +64,8 @@ func spec(t *testing.T, ctx *genall.GenerationContext, generator genall.Generato
 	return made.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 }
 
-// A field is there with its gate and not without, and so is that it is required; what is cut of the syntax
-// in the meantime is there again for who comes after.
+// A gated field exists, and is required, only if its feature gate is enabled. Changes of the syntax trees are reverted for
+// later generators.
 func TestGates(t *testing.T) {
 	t.Parallel()
 	ctx := contextOf(t, "./testdata/gated")
@@ -95,7 +95,7 @@ func TestAGateThatNoFieldNames(t *testing.T) {
 	}
 }
 
-// Descriptions of a type are cut after a sentence, those of others are not.
+// Descriptions in a type with the marker are cut after a sentence. Those of other types are not.
 func TestDescriptions(t *testing.T) {
 	t.Parallel()
 	made := spec(t, contextOf(t, "./testdata/gated"), crds.Generator{Gates: []string{"Colours", "Smell"}})

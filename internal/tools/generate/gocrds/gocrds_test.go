@@ -24,7 +24,7 @@ import (
 
 const memcached = "../../../../examples/memcached"
 
-// definitions are those of the examples, in a group that no other test has.
+// definitions returns the definitions of the examples, in a group that no other test uses.
 func definitions(t *testing.T, group string) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	files, err := filepath.Glob("../../../../examples/*/config/crd/*_*.yaml")
@@ -49,7 +49,8 @@ func definitions(t *testing.T, group string) []*apiextensionsv1.CustomResourceDe
 	return all
 }
 
-// What is written compiles, has all that the definitions have, and a program installs it in a cluster that serves it then.
+// The generated code compiles, contains everything in the definitions, and a program can install them in a cluster, which
+// then serves them.
 func TestDefinitionsAsGo(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -136,7 +137,8 @@ func remove(t *testing.T, env *localtest.Env, all []*apiextensionsv1.CustomResou
 	}
 }
 
-// Kinds of one name in two groups are told apart, and a directory that is no package is refused.
+// Kinds with the same name in two groups get different function names, and a directory that is not a valid package name is
+// rejected.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	one, other := definitions(t, "one.example.com")[:1], definitions(t, "other.example.com")[:1]

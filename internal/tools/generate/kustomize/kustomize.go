@@ -1,7 +1,7 @@
-// Package kustomize writes a kustomize base that installs an operator, and builds the one of a kubebuilder project.
+// Package kustomize writes a kustomize base that installs an operator, and builds the base of a kubebuilder project.
 //
-// The base has the objects of package manifests, and refers to the project's definitions where they are. It
-// is generated and never edited: what a place wants to have different stands in an overlay of its own.
+// The base contains the objects of package manifests, and refers to the project's definitions at their place. It is generated
+// and never edited: differences for an environment belong in a separate overlay.
 package kustomize
 
 import (
@@ -19,30 +19,30 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 )
 
-// Default is where a base is, by the custom of kubebuilder's projects.
+// Default is the directory of the base in kubebuilder projects.
 const Default = "config/default"
 
-// Mark is in every file of a base, so that one that somebody wrote is known.
+// Mark is in every file of a base, so that files written by a user are recognized.
 const Mark = "# Written by operon generate --kustomize; edits are lost.\n"
 
-// header begins a kustomization.
+// header is the beginning of a kustomization.
 const header = Mark + `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:
 `
 
-// Base is where a base is, and what it refers to. All paths are relative to the project, with slashes.
+// Base describes the place of a base and the files that it refers to. All paths are relative to the project, with slashes.
 type Base struct {
-	// Folder is the base's.
+	// Folder is the directory of the base.
 	Folder string
 	// Definitions are the files of the project's CustomResourceDefinitions, all in one directory.
 	Definitions []string
 }
 
-// Files are those of a base for the operator, by their paths: the objects, and the kustomizations of the
-// base and of the definitions' directory.
+// Files returns the files of a base for the operator, by their paths: the objects, and the kustomizations of the base and of
+// the definitions' directory.
 //
-// It fails where the operator cannot be installed.
+// It fails if the operator cannot be installed.
 func (b Base) Files(o manifests.Operator) (map[string][]byte, error) {
 	o.Definitions = nil // they are referred to
 	objects, err := o.Objects()
@@ -76,8 +76,8 @@ func kustomization(resources []string) []byte {
 	return []byte(header + "- " + strings.Join(resources, "\n- ") + "\n")
 }
 
-// Build is what `kustomize build FOLDER` gives, of files by their paths: those that are on a disk, or
-// will be. It fails with kustomize's own words.
+// Build returns the output of `kustomize build FOLDER` for files by their paths, which may be on disk or not. It returns
+// kustomize's own errors.
 func Build(files map[string][]byte, folder string) ([]*unstructured.Unstructured, error) {
 	memory := filesys.MakeFsInMemory()
 	for name, content := range files {
@@ -102,8 +102,8 @@ func Build(files map[string][]byte, folder string) ([]*unstructured.Unstructured
 	return objects, nil
 }
 
-// BuildDirectory builds the kustomization in a directory on disk, as "kustomize build" does, and returns its objects as
-// YAML. Remote bases need the network.
+// BuildDirectory builds the kustomization in a directory on disk, like "kustomize build", and returns its objects as YAML.
+// Remote bases need the network.
 func BuildDirectory(directory string) ([]byte, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), directory)
 	if err != nil {
@@ -112,7 +112,7 @@ func BuildDirectory(directory string) ([]byte, error) {
 	return built.AsYaml()
 }
 
-// rank puts what others need first.
+// rank sorts objects that others need first.
 func rank(object *unstructured.Unstructured) int {
 	if i := slices.Index([]string{"Namespace", "CustomResourceDefinition", "ServiceAccount"}, object.GetKind()); i >= 0 {
 		return i
@@ -120,11 +120,10 @@ func rank(object *unstructured.Unstructured) int {
 	return 9
 }
 
-// Image lets the operator's Deployment among objects run another image, "" for the one that it has.
-// The operator's is the only Deployment, or the one with a container that is called manager, as
-// kubebuilder calls it.
+// Image sets the image of the operator's Deployment among objects; "" keeps its image. The operator's Deployment is the first
+// one with only one container, or with a container named manager, as in kubebuilder projects.
 //
-// It fails where there is no such Deployment.
+// It fails if there is no such Deployment.
 func Image(objects []*unstructured.Unstructured, image string) error {
 	if image == "" {
 		return nil

@@ -23,7 +23,7 @@ func asYAML(t *testing.T, object *unstructured.Unstructured) string {
 	return string(text)
 }
 
-// What kustomize builds of a base is what the manifests have.
+// Kustomize builds the same objects from a base as the manifests contain.
 func TestABaseIsTheManifests(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"memcached", "site"} {
@@ -75,7 +75,7 @@ func TestABaseIsTheManifests(t *testing.T) {
 	}
 }
 
-// kubebuilders is the config directory of a project of kubebuilder's layout, in short.
+// kubebuilders is a minimal config directory of a project with kubebuilder's layout.
 var kubebuilders = map[string]string{
 	"config/default/kustomization.yaml": "namespace: web-system\nnamePrefix: web-\nresources: [../crd, ../manager]\n",
 	"config/crd/kustomization.yaml":     "resources: [bases/pages.yaml]\n",

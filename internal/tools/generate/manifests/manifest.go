@@ -7,10 +7,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Mark begins what is written for files.
+// Mark is the first line of written files.
 const Mark = "# Written by operon generate; edits are lost.\n"
 
-// Manifest is all objects in one file of YAML, for kubectl apply.
+// Manifest returns all objects in one YAML file for kubectl apply.
 func (o Operator) Manifest() ([]byte, error) {
 	objects, err := o.Objects()
 	if err != nil {
@@ -19,7 +19,7 @@ func (o Operator) Manifest() ([]byte, error) {
 	return YAML(objects)
 }
 
-// YAML writes objects as a file of several documents.
+// YAML writes objects as a file with several documents.
 func YAML(objects []*unstructured.Unstructured) ([]byte, error) {
 	text := bytes.NewBufferString(Mark)
 	for _, object := range objects {

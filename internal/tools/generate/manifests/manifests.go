@@ -1,14 +1,13 @@
 // Package manifests builds all objects that install an operator in a cluster: its namespace, definitions, identity,
-// rights, Deployment, and what goes with that. It is the one source of plain manifests, of the Helm chart, of the
-// kustomize base, and of a deployment itself.
+// permissions, Deployment, and related objects. It is the only source of plain manifests, of the Helm chart, of the kustomize
+// base, and of a deployment itself.
 //
 //	operator, err := install.Of(p, "registry.example.com/web:1.0")
 //	objects, err := operator.Objects()
 //
-// What is built holds to what clusters ask for in production, with nothing to switch on: the
-// restricted pod security standard, two replicas of which one leads, probes, limits, a budget for
-// disruptions, a policy for the network, and the rights that the project declares, nowhere wider than
-// it works. Nothing here talks to a cluster.
+// The objects meet the requirements of production clusters by default: the restricted pod security standard, two replicas of
+// which one leads, probes, limits, a PodDisruptionBudget, a NetworkPolicy, and the permissions that the project declares,
+// never outside the namespaces in which it works. The package does not access a cluster.
 package manifests
 
 import (
@@ -27,52 +26,53 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// DefaultReplicas are enough that one can go at any time.
+// DefaultReplicas is enough to allow one replica to stop at any time.
 const DefaultReplicas = 2
 
-// maxShards is how many there can be.
+// maxShards is the maximum number of shards.
 const maxShards = 64
 
-// Operator is what an operator is installed as.
+// Operator describes how an operator is installed.
 type Operator struct {
-	// Name is what the operator calls itself, and what its objects are called.
+	// Name is the operator's own name, and the name of its objects.
 	Name string
-	// Namespace is where it runs.
+	// Namespace is the namespace in which it runs.
 	Namespace string
-	// Image is what its container runs.
+	// Image is its container image.
 	Image string
-	// Replicas is how many pods there are. Whoever leads works.
+	// Replicas is the number of pods. Only the leader works.
 	Replicas int32
-	// Watch are the namespaces that it works in, none for all of the cluster. It gets its rights
-	// there only, except for those on what is in no namespace.
+	// Watch lists the namespaces in which it works; if it is empty, it works in the whole cluster. Permissions are granted only
+	// in these namespaces, except permissions on cluster-scoped resources.
 	Watch []string
-	// Webhooks: API servers ask it, by a Service.
+	// Webhooks reports that API servers call the operator through a Service.
 	Webhooks bool
-	// Resources of the container.
+	// Resources are the resources of the container.
 	Resources corev1.ResourceRequirements
-	// Shards is how many shards the replicas share the objects in; 0: one replica works on all.
+	// Shards is the number of shards into which the replicas divide the objects. If it is 0, one replica works on all objects.
 	Shards int
-	// Flags place an operator that is not Operon's: those that it understands. Nil: Operon's.
+	// Flags are the flags that configure an operator that is not built with Operon. If it is nil, the operator is built with
+	// Operon.
 	Flags []string
-	// Unprobed: it answers no probes. Unmetered: it serves no metrics.
+	// Unprobed reports that it does not answer probes. Unmetered reports that it does not serve metrics.
 	Unprobed, Unmetered bool
-	// Args are further arguments of the container.
+	// Args are additional arguments of the container.
 	Args []string
-	// PodAnnotations are those of its pods.
+	// PodAnnotations are the annotations of its pods.
 	PodAnnotations map[string]string
-	// Monitor: the cluster has the kind ServiceMonitor, by which Prometheus finds the metrics.
+	// Monitor reports that the cluster has the kind ServiceMonitor, with which Prometheus finds the metrics.
 	Monitor bool
 	// Definitions are its CustomResourceDefinitions.
 	Definitions []*unstructured.Unstructured
 	// Policies are its admission policies and their bindings.
 	Policies []*unstructured.Unstructured
-	// Grants are its rights.
+	// Grants are its permissions.
 	Grants []project.Grant
 }
 
-// Objects are all objects, in an order in which they can be applied. Definitions and policies come as they are.
+// Objects returns all objects, in an order in which they can be applied. Definitions and policies are returned unchanged.
 //
-// It fails where a name or a number cannot be, with all that is wrong.
+// It fails if a name or a number is invalid, and reports all errors.
 func (o Operator) Objects() ([]*unstructured.Unstructured, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -137,25 +137,24 @@ func (o Operator) validate() error {
 	return errors.Join(problems...)
 }
 
-// labels are those of all objects.
+// labels returns the labels of all objects.
 func (o Operator) labels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": o.Name, "app.kubernetes.io/component": "operator"}
 }
 
-// meta is the metadata of an object in the operator's namespace. Its name has parts after the
-// operator's.
+// meta returns the metadata of an object in the operator's namespace. Its name is the operator's name followed by parts.
 func (o Operator) meta(parts ...string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: strings.Join(append([]string{o.Name}, parts...), "-"), Namespace: o.Namespace, Labels: o.labels()}
 }
 
-// global is the metadata of an object in no namespace.
+// global returns the metadata of a cluster-scoped object.
 func (o Operator) global(parts ...string) metav1.ObjectMeta {
 	made := o.meta(parts...)
 	made.Namespace = ""
 	return made
 }
 
-// restricted lets nothing into a namespace that has more rights on a node than it needs.
+// restricted is the label that makes a namespace reject pods with more privileges on a node than they need.
 const restricted = "pod-security.kubernetes.io/enforce"
 
 func (o Operator) namespace() *corev1.Namespace {
@@ -169,7 +168,7 @@ func (o Operator) serviceAccount() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: o.meta()}
 }
 
-// plain is an object as one would write it: with its kind, and without what a server fills in.
+// plain returns an object as a user would write it: with its kind, and without the fields that a server sets.
 func plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the manifests to testdata")
 
-// example is the operator of one of the examples.
+// example returns the operator of one of the examples.
 func example(t *testing.T, name string) manifests.Operator {
 	t.Helper()
 	p, err := project.Read("../../../../examples/"+name, project.Options{})
@@ -39,7 +39,7 @@ func example(t *testing.T, name string) manifests.Operator {
 	return operator
 }
 
-// What is installed, for each kind of operator that makes a difference.
+// The manifests of each type of operator are compared with golden files.
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	scoped := example(t, "site")
@@ -66,7 +66,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// A cluster takes all of it, and runs the pods in a namespace that is restricted.
+// A cluster accepts all objects, and runs the pods in a namespace with the restricted pod security standard.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -99,8 +99,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// apply applies an object, which is removed when the test ends. Definitions, which other tests have
-// too, are only tried.
+// apply applies an object, which is removed when the test ends. Definitions are applied only as a dry run, because other
+// tests have them, too.
 func apply(t *testing.T, c client.Client, object *unstructured.Unstructured) {
 	t.Helper()
 	object = object.DeepCopy()
@@ -141,7 +141,7 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 	}
 }
 
-// Limited to namespaces, an operator has no right on what is in others.
+// An operator that is limited to namespaces has no permissions in other namespaces.
 func TestRightsInNamespaces(t *testing.T) {
 	t.Parallel()
 	operator := example(t, "site")
@@ -163,14 +163,15 @@ func TestRightsInNamespaces(t *testing.T) {
 			}
 		}
 	}
-	// Who may read metrics is asked of the API server, which knows no namespaces there.
+	// The API server authorizes clients that read metrics. These permissions are cluster-scoped.
 	want := []string{"admissionregistration.k8s.io", "apiextensions.k8s.io", "authentication.k8s.io", "authorization.k8s.io"}
 	if got := slices.Sorted(maps.Keys(everywhere)); !slices.Equal(got, want) {
 		t.Errorf("it has rights everywhere in %q, want %q", got, want)
 	}
 }
 
-// With leader election, the Role names the Leases except to create them. With shards, replicas need more permissions on all Leases.
+// With leader election, the Role names the Leases except for the permission to create them. With shards, replicas need more
+// permissions on all Leases.
 func TestPermissionsOnLeases(t *testing.T) {
 	t.Parallel()
 	leases := func(verbs []string, names ...string) rbacv1.PolicyRule {

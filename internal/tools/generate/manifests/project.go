@@ -12,10 +12,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Of is the operator of a project: what it is called, its definitions, policies and rights as they stand there,
-// and the defaults for all else. It runs in the namespace NAME-system.
+// Of returns the operator of a project, with its name, definitions, policies and permissions as declared in the project, and
+// defaults for everything else. It runs in the namespace NAME-system.
 //
-// It fails where a Role cannot be read, with its place.
+// It fails if a Role cannot be read, and names its place.
 func Of(p *project.Project, image string) (Operator, error) {
 	o := Operator{
 		Name:      NameOf(p),
@@ -43,7 +43,7 @@ func Of(p *project.Project, image string) (Operator, error) {
 	return o, nil
 }
 
-// place says by what flags an operator that is not Operon's listens, and for what.
+// place sets the flags for the addresses on which an operator that is not built with Operon listens.
 func (o *Operator) place(p *project.Project) {
 	if p.Module.Framework == project.Operon {
 		return
@@ -53,14 +53,15 @@ func (o *Operator) place(p *project.Project) {
 	o.Unmetered = !p.Main.Mentions("metrics-bind-address") && !p.Main.Mentions("metrics-addr")
 }
 
-// registersWebhooks: who may is asked by API servers.
+// registersWebhooks reports whether a rule allows an operator to register webhooks. API servers send requests to such an
+// operator.
 func registersWebhooks(rule rbacv1.PolicyRule) bool {
 	return slices.Contains(rule.Resources, "validatingwebhookconfigurations") || slices.Contains(rule.Resources, "mutatingwebhookconfigurations")
 }
 
 var callsMain = regexp.MustCompile(`\boperon\.Main\(\s*"([^"]+)"`)
 
-// NameOf is what the operator calls itself: its Services, Leases and Secrets are found by that.
+// NameOf returns the operator's own name, from which the names of its Services, Leases and Secrets are derived.
 func NameOf(p *project.Project) string {
 	files, err := glob.In(filepath.Join(p.Dir, p.Main.Package), "*.go")
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 	role        = "Role"
 )
 
-// rights are Roles and what binds them to the operator's identity: where the project says, or in the
-// namespaces that it works in.
+// rights returns the Roles and their bindings to the operator's identity: where the project declares them, or in the
+// namespaces in which it works.
 func (o Operator) rights() []runtime.Object {
 	everywhere := append(o.askingRules(), o.sharingRules()...)
 	within := map[string][]rbacv1.PolicyRule{o.Namespace: o.ownRules()}
@@ -32,7 +32,7 @@ func (o Operator) rights() []runtime.Object {
 	for _, grant := range o.Grants {
 		role, err := grant.ReadRole()
 		switch {
-		case err != nil: // Of has read it
+		case err != nil: // Of reported it
 		case grant.Role.Unstructured == nil:
 			objects = append(objects, o.bindOthers(grant))
 		case grant.Scope == project.ClusterScope:
@@ -59,8 +59,8 @@ func (o Operator) ownRules() []rbacv1.PolicyRule {
 	return append(o.leaseRules(), rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
 }
 
-// leaseRules name the Leases if their names are known: those of shards have random parts, and those of operators that are not built
-// with Operon can have any name.
+// leaseRules returns rules that name the Leases if their names are known. Leases of shards have random parts in their names,
+// and Leases of operators that are not built with Operon can have any name.
 func (o Operator) leaseRules() []rbacv1.PolicyRule {
 	rule := func(verbs []string, names ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: verbs, ResourceNames: names}
@@ -74,8 +74,8 @@ func (o Operator) leaseRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{rule([]string{"create"}), rule([]string{"get", "update"}, rbac.LeaseNames(o.Name, true)...)}
 }
 
-// asks: the operator asks the API server who may read its metrics. Others than Operon's bring the rights
-// for that along, or do not ask.
+// asks reports whether the operator asks the API server which clients may read its metrics. Operators that are not built with
+// Operon declare these permissions themselves, or do not ask.
 func (o Operator) asks() bool { return o.Flags == nil && !o.Unmetered }
 
 func (o Operator) askingRules() []rbacv1.PolicyRule {
@@ -88,8 +88,8 @@ func (o Operator) askingRules() []rbacv1.PolicyRule {
 	}
 }
 
-// sharingRules let replicas label the objects that they share, where the API server does not tell them apart. Of
-// kinds that the project does not define, its Roles have to allow it.
+// sharingRules returns rules that allow replicas to label the objects that they divide, which is necessary if the API server
+// does not select them by shard. For kinds that the project does not define, its own Roles must allow it.
 func (o Operator) sharingRules() []rbacv1.PolicyRule {
 	if o.Shards == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (o Operator) sharingRules() []rbacv1.PolicyRule {
 	return rules
 }
 
-// metricsReader is a role for who scrapes. Nobody has it before somebody binds it.
+// metricsReader returns a ClusterRole for clients that scrape metrics. It has no effect until a user binds it.
 func (o Operator) metricsReader() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		ObjectMeta: o.global("metrics-reader"),
@@ -125,7 +125,7 @@ func (o Operator) roleForAll(rules []rbacv1.PolicyRule) []runtime.Object {
 	}
 }
 
-// roleForSome is one Role, bound in each namespace that the operator works in.
+// roleForSome returns one ClusterRole, bound in each namespace in which the operator works.
 func (o Operator) roleForSome(rules []rbacv1.PolicyRule) []runtime.Object {
 	if len(rules) == 0 {
 		return nil
@@ -148,7 +148,7 @@ func (o Operator) roleIn(namespace string, rules []rbacv1.PolicyRule) []runtime.
 	}
 }
 
-// bindOthers binds a Role that the project did not make, such as view.
+// bindOthers binds a Role that is not part of the project, such as view.
 func (o Operator) bindOthers(grant project.Grant) runtime.Object {
 	ref := rbacv1.RoleRef{APIGroup: roleGroup, Kind: grant.Kind, Name: grant.Name}
 	meta := o.global(grant.Name)
@@ -159,7 +159,7 @@ func (o Operator) bindOthers(grant project.Grant) runtime.Object {
 	return &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: o.subjects(), RoleRef: ref}
 }
 
-// split parts rules on what is in no namespace from the others.
+// split separates rules for cluster-scoped resources from the others.
 func (o Operator) split(rules []rbacv1.PolicyRule) (global, local []rbacv1.PolicyRule) {
 	for _, rule := range rules {
 		inNone := slices.ContainsFunc(rule.Resources, func(resource string) bool { return o.inNoNamespace(rule.APIGroups, resource) })
@@ -172,7 +172,7 @@ func (o Operator) split(rules []rbacv1.PolicyRule) (global, local []rbacv1.Polic
 	return global, local
 }
 
-// clusterScoped are the resources of Kubernetes in no namespace, with a whole group by "*".
+// clusterScoped lists the cluster-scoped resources of Kubernetes by group; "*" stands for a whole group.
 var clusterScoped = map[string][]string{
 	"":                             {"nodes", "namespaces", "persistentvolumes"},
 	"admissionregistration.k8s.io": {"*"},

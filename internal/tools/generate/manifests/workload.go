@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Ports of the container, by their names.
+// Ports of the container, with their names.
 const (
 	metricsPort = 8080
 	probesPort  = 8081
 	webhookPort = 9443
 )
 
-// DefaultResources are enough for an operator of some thousand objects.
+// DefaultResources is enough for an operator with some thousand objects.
 func DefaultResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
@@ -30,8 +30,8 @@ func DefaultResources() corev1.ResourceRequirements {
 	}
 }
 
-// settled is how many seconds a container has to run that nobody can ask whether it is ready: until then it
-// may be one that ends after its start.
+// settled is the number of seconds for which a container without a readiness probe has to run, because it may exit shortly
+// after its start.
 const settled = 10
 
 func (o Operator) deployment() *appsv1.Deployment {
@@ -57,7 +57,7 @@ func (o Operator) pod() corev1.PodSpec {
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{o.container()},
-		// Replicas are of use on several nodes.
+		// Replicas are useful only on several nodes.
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 			MaxSkew:           1,
 			TopologyKey:       corev1.LabelHostname,
@@ -109,7 +109,7 @@ func (o Operator) arguments() []string {
 		all = append(all, "--namespace="+strings.Join(o.Watch, ","))
 	}
 	if o.Webhooks {
-		all = append(all, "--webhook-name="+o.Name) // by which the Roles have it, whatever the namespaces
+		all = append(all, "--webhook-name="+o.Name) // the name in the Roles, whatever the namespaces are
 	}
 	if o.Shards > 0 {
 		all = append(all, "--shards="+strconv.Itoa(o.Shards))
@@ -139,7 +139,7 @@ func (o Operator) metricsService() *corev1.Service {
 	return o.service("metrics", 8080, "metrics")
 }
 
-// webhookService has the name and the port that the operator tells API servers.
+// webhookService returns a Service with the name and port that the operator passes to API servers.
 func (o Operator) webhookService() *corev1.Service {
 	return o.service("webhook", 443, "webhook")
 }
@@ -162,8 +162,8 @@ func (o Operator) budget() *policyv1.PodDisruptionBudget {
 	}
 }
 
-// networkPolicy lets in who asks for metrics, and API servers. Nodes, which probe, are always let in.
-// Where the operator itself connects to nobody here knows.
+// networkPolicy returns a NetworkPolicy that allows requests for metrics and requests of API servers. Probes of nodes are
+// always allowed. The operator's outgoing connections are not restricted, because they are unknown here.
 func (o Operator) networkPolicy() *networkingv1.NetworkPolicy {
 	allowed := []networkingv1.NetworkPolicyPort{}
 	if !o.Unmetered {
@@ -182,7 +182,7 @@ func (o Operator) networkPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// ingress lets in through ports: with none, nothing.
+// ingress returns a rule that allows traffic to the ports, or none if there are no ports.
 func ingress(ports []networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyIngressRule {
 	if len(ports) == 0 {
 		return nil
@@ -190,7 +190,7 @@ func ingress(ports []networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolic
 	return []networkingv1.NetworkPolicyIngressRule{{Ports: ports}}
 }
 
-// serviceMonitor lets Prometheus' operator find the metrics. Its kind is not of Kubernetes.
+// serviceMonitor returns an object with which the Prometheus operator finds the metrics. Its kind is not part of Kubernetes.
 func (o Operator) serviceMonitor() *unstructured.Unstructured {
 	labels := map[string]any{}
 	for key, value := range o.labels() {
@@ -201,7 +201,7 @@ func (o Operator) serviceMonitor() *unstructured.Unstructured {
 		"endpoints": []any{map[string]any{
 			"port": "metrics", "scheme": "https",
 			"bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-			"tlsConfig":       map[string]any{"insecureSkipVerify": true}, // each pod signs its own
+			"tlsConfig":       map[string]any{"insecureSkipVerify": true}, // each pod signs its own certificate
 		}},
 	}}}
 	meta := o.meta()

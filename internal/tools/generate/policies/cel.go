@@ -16,16 +16,16 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// What an expression has to be.
+// Types that an expression may have.
 var (
 	truth = cel.BoolType
 	text  = cel.StringType
 )
 
-// environment is what expressions of a policy know.
+// environment is the CEL environment of a policy's expressions.
 type environment struct{ *cel.Env }
 
-// environment is that of an API server, with the schema of the kind where it is known.
+// environment returns the environment of an API server, with the schema of the kind if it is known.
 func (r *rules) environment() (*environment, error) {
 	request, namespace := plugincel.BuildRequestType(), plugincel.BuildNamespaceType()
 	declared := []*apiservercel.DeclType{request, namespace}
@@ -56,7 +56,8 @@ func (r *rules) environment() (*environment, error) {
 	return &environment{env}, err
 }
 
-// objectType is what the schema of the kind says, with all of metadata: a definition leaves that to API servers.
+// objectType returns the type defined by the kind's schema, with a complete schema of metadata: definitions leave this to API
+// servers.
 func (r *rules) objectType() (*apiservercel.DeclType, error) {
 	for _, one := range r.kind.Spec.Versions {
 		if one.Name != r.version {
@@ -80,7 +81,7 @@ func (r *rules) objectType() (*apiservercel.DeclType, error) {
 	return nil, fmt.Errorf("%s has no version %s", r.kind.Name, r.version)
 }
 
-// metadata is the schema of metadata, as far as rules ask for it.
+// metadata returns the schema of the part of metadata that rules use.
 func metadata() spec.Schema {
 	made := spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}, Properties: map[string]spec.Schema{}}}
 	for _, name := range []string{"name", "generateName", "namespace", "uid", "resourceVersion"} {
@@ -110,7 +111,7 @@ func owner() *spec.Schema {
 	return made
 }
 
-// check compiles an expression. What is wrong is told at its place in the marker.
+// check compiles an expression. It reports errors at their place in the marker.
 func (e *environment) check(at placed, expression string, wanted *cel.Type) error {
 	compiled, issues := e.Compile(expression)
 	var problems []error

@@ -23,7 +23,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// What is generated refuses on a real API server what it says, lets everything else through, and has no
+// On a real API server, the generated policies reject what the markers forbid and allow everything else, and they have no
 // field that the API server does not know.
 func TestPoliciesRefuse(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestPoliciesRefuse(t *testing.T) {
 	}
 }
 
-// refused is an error where something was not refused with some words.
+// refused returns an error unless err is a rejection that contains the given words.
 func refused(err error, words string) error {
 	if err == nil {
 		return errors.New("it was not refused")
@@ -94,7 +94,7 @@ func label(t *testing.T, c client.Client, namespace string) {
 	}
 }
 
-// install applies the golden file, and waits until the API server has found nothing to say about it.
+// install applies the golden file, and waits until the API server has type-checked it without a finding.
 func install(t *testing.T, c client.Client) {
 	t.Helper()
 	file, err := os.Open("testdata/good/policies.golden")
@@ -140,7 +140,7 @@ func checked(ctx context.Context, c client.Client, policy *unstructured.Unstruct
 	return nil
 }
 
-// definitions writes the definitions of the package that the policies stand in.
+// definitions writes the definitions of the package that contains the policies.
 func definitions(t *testing.T) string {
 	t.Helper()
 	roots, err := loader.LoadRoots("./testdata/good")

@@ -18,12 +18,11 @@ import (
 
 // Generator writes policies.yaml: each policy with its binding. It is a genall.Generator.
 //
-// Guarantees: what is written compiles in the environment that API servers give to expressions, against the schema
-// of the type; the same markers make the same bytes. Without markers nothing is written.
-// Caveats: of kinds that are not the project's, fields are not known, so that an expression about them is
-// checked as a text only.
+// Guarantees: the policies compile in the environment that API servers provide to expressions, against the schema of the
+// type. The same markers result in the same bytes. Without markers nothing is written. Caveats: the fields of kinds that are
+// not in the project are unknown, so that an expression about them is checked without their types.
 type Generator struct {
-	// Gates are those whose fields expressions may ask for, and whose policies are written.
+	// Gates are the feature gates whose fields expressions may use, and whose policies are written.
 	Gates []string
 }
 
@@ -55,20 +54,20 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 	return ctx.WriteYAML("policies.yaml", "", objects, genall.WithTransform(tidy))
 }
 
-// tidy leaves out what a Go struct writes although nobody set it.
+// tidy removes fields that a Go struct writes even if they are not set.
 func tidy(object map[string]any) error {
 	delete(object, "status")
 	return genall.TransformRemoveCreationTimestamp(object)
 }
 
-// rules are the markers of one name in one place.
+// rules are the markers with one name at one place.
 type rules struct {
 	markers []placed
-	kind    *apiextensionsv1.CustomResourceDefinition // nil for kinds of others
+	kind    *apiextensionsv1.CustomResourceDefinition // nil for kinds of other projects
 	version string
 }
 
-// placed is a marker with where it stands.
+// placed is a marker and its place.
 type placed struct {
 	Marker
 	pkg  *loader.Package
@@ -109,11 +108,11 @@ func find(ctx *genall.GenerationContext, gates []string) ([]*rules, error) {
 	return all, errors.Join(problems...)
 }
 
-// ofPackage are the policies that stand on no type.
+// ofPackage returns the policies of markers that are not on a type.
 func ofPackage(ctx *genall.GenerationContext, root *loader.Package, gates []string) ([]*rules, error) {
 	nodes, err := ctx.Collector.MarkersInPackage(root)
 	if err != nil {
-		return nil, nil // told with the types of the package
+		return nil, nil // reported with the types of the package
 	}
 	var said []placed
 	for _, file := range root.Syntax {
@@ -122,7 +121,7 @@ func ofPackage(ctx *genall.GenerationContext, root *loader.Package, gates []stri
 	return byName(said, false)
 }
 
-// open are the markers in one place that stand behind no gate, or behind one that is named.
+// open returns the markers at one place that have no feature gate or an enabled one.
 func open(all []any, gates []string, pkg *loader.Package, file *ast.File) []placed {
 	var said []placed
 	for _, value := range all {
@@ -134,7 +133,7 @@ func open(all []any, gates []string, pkg *loader.Package, file *ast.File) []plac
 	return said
 }
 
-// byName are the policies that markers of one place make.
+// byName groups the markers at one place into policies.
 func byName(said []placed, onType bool) ([]*rules, error) {
 	var all []*rules
 	var problems []error
@@ -153,7 +152,7 @@ func byName(said []placed, onType bool) ([]*rules, error) {
 	return all, errors.Join(problems...)
 }
 
-// definitionOf is the definition that a type makes.
+// definitionOf returns the definition generated from a type, and its version.
 func definitionOf(parser *crd.Parser, root *loader.Package, info *markers.TypeInfo) (*apiextensionsv1.CustomResourceDefinition, string, error) {
 	if !isKind(info) {
 		return nil, "", fmt.Errorf("%s is not a kind: a policy marker belongs to a type with metav1.TypeMeta and metav1.ObjectMeta", info.Name)
@@ -169,7 +168,7 @@ func definitionOf(parser *crd.Parser, root *loader.Package, info *markers.TypeIn
 	return &definition, version.Version, nil
 }
 
-// isKind reports whether a type embeds the metadata of objects.
+// isKind reports whether a type embeds the metadata of Kubernetes objects.
 func isKind(info *markers.TypeInfo) bool {
 	return slices.ContainsFunc(info.Fields, func(field markers.FieldInfo) bool {
 		of, selected := field.RawField.Type.(*ast.SelectorExpr)

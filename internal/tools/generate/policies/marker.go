@@ -11,55 +11,55 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// markerName is what markers begin with.
+// markerName is the name of the markers.
 const markerName = "operon:policy"
 
-// Marker is one rule of a policy. Several markers of one name, in one place, make one policy: what it matches and
-// the result of it the first one says.
+// Marker is one rule of a policy. Several markers with the same name at one place define one policy: the first one defines
+// what the policy matches and its effect.
 type Marker struct {
-	// Name of the policy. In the cluster it gets the resource's after it: NAME.PLURAL.GROUP.
+	// Name is the name of the policy. In the cluster, the name of the resource is appended: NAME.PLURAL.GROUP.
 	Name string
-	// Expression in CEL that is true for what is allowed. It knows object, oldObject, request,
-	// namespaceObject, authorizer and, with Params, params.
+	// Expression is a CEL expression that is true for allowed requests. It can use object, oldObject, request, namespaceObject,
+	// authorizer and, with Params, params.
 	Expression string
-	// Message is what a user is told otherwise; MessageExpression is CEL that makes it.
+	// Message is the message for a user whose request is rejected; MessageExpression is a CEL expression that returns it.
 	Message           string `marker:",optional"`
 	MessageExpression string `marker:"messageExpression,optional"`
-	// Reason of the refusal: Invalid, Forbidden, Unauthorized or RequestEntityTooLarge.
+	// Reason is the reason of the rejection: Invalid, Forbidden, Unauthorized or RequestEntityTooLarge.
 	Reason string `marker:",optional"`
-	// Operations: create, update, delete, connect. Default: create;update.
+	// Operations lists operations to match: create, update, delete, connect. Default: create;update.
 	Operations []string `marker:",optional"`
-	// Match is CEL that has to be true for the policy to be asked.
+	// Match is a CEL expression that must be true for the policy to apply.
 	Match string `marker:",optional"`
-	// Namespaces is a selector of labels: env=prod,team in (a,b). Objects is one of the object's.
+	// Namespaces is a label selector for the namespace: env=prod,team in (a,b). Objects is a label selector for the object.
 	Namespaces string `marker:",optional"`
 	Objects    string `marker:",optional"`
-	// Actions are the result of who breaks the rule: deny, warn, audit. Default: deny.
+	// Actions are the effects of a violation: deny, warn, audit. Default: deny.
 	Actions []string `marker:",optional"`
-	// FailurePolicy, where an expression cannot be judged: fail or ignore. Default: fail.
+	// FailurePolicy applies if an expression cannot be evaluated: fail or ignore. Default: fail.
 	FailurePolicy string `marker:"failurePolicy,optional"`
 	// Audit is written to the audit log for each request: KEY=EXPRESSION.
 	Audit string `marker:",optional"`
-	// Params is the kind of the object that the expression knows as params, as VERSION/KIND or
-	// GROUP/VERSION/KIND; ParamsName is the object's, in the namespace of what is judged or in ParamsNamespace.
+	// Params is the kind of the object that the expression can use as params, as VERSION/KIND or GROUP/VERSION/KIND. ParamsName
+	// is the name of this object, in the namespace of the checked object or in ParamsNamespace.
 	Params          string `marker:",optional"`
 	ParamsName      string `marker:"paramsName,optional"`
 	ParamsNamespace string `marker:"paramsNamespace,optional"`
-	// FeatureGate is the one without which there is no such rule, as of a field that is behind it.
+	// FeatureGate is the feature gate that enables the rule, as for a gated field.
 	FeatureGate string `marker:"featureGate,optional"`
-	// Groups, Versions and Resources say what is matched, where the marker stands on no type.
+	// Groups, Versions and Resources define what is matched if the marker is not on a type.
 	Groups    []string `marker:",optional"`
 	Versions  []string `marker:",optional"`
 	Resources []string `marker:",optional"`
 }
 
-// vocabulary are the marker on a type, and in a package.
+// vocabulary defines the marker for types and for packages.
 var vocabulary = []*markers.Definition{
 	markers.Must(markers.MakeDefinition(markerName, markers.DescribesType, Marker{})),
 	markers.Must(markers.MakeDefinition(markerName, markers.DescribesPackage, Marker{})),
 }
 
-// words are what an argument may be, as it is written in markers and in objects.
+// words maps the valid values of an argument in markers to their values in objects.
 type words map[string]string
 
 var (
@@ -74,7 +74,7 @@ var (
 	}
 )
 
-// say translates what is written, or is the error that lists what may be.
+// say translates values of an argument. For an invalid value it returns an error that lists the valid ones.
 func (w words) say(argument string, written ...string) ([]string, error) {
 	var said []string
 	for _, one := range written {
@@ -96,7 +96,7 @@ func (w words) String() string {
 	return strings.Join(all, ", ")
 }
 
-// check is what is wrong with a marker by itself.
+// check validates a single marker.
 func (m Marker) check(onType bool) error {
 	for _, wrong := range validation.IsDNS1123Subdomain(m.Name) {
 		return fmt.Errorf("name=%s: %s", m.Name, wrong)

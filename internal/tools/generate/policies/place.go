@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// misplaced is an error that knows where it belongs.
+// misplaced is an error with its place.
 type misplaced struct {
 	pkg *loader.Package
 	at  position
@@ -28,8 +28,7 @@ type position token.Pos
 // Pos implements loader.Node.
 func (p position) Pos() token.Pos { return token.Pos(p) }
 
-// tell leaves errors with the packages that they belong to, from where they are told with their places, and
-// returns the others.
+// tell adds errors to the packages that they belong to, which report them with their places, and returns the others.
 func tell(err error) error {
 	var left []error
 	for _, one := range flat(err) {
@@ -55,7 +54,7 @@ func flat(err error) []error {
 	return all
 }
 
-// wrong is an error about the marker as a whole.
+// wrong returns an error about the whole marker.
 func (p placed) wrong(err error) error {
 	if err == nil {
 		return nil
@@ -63,7 +62,7 @@ func (p placed) wrong(err error) error {
 	return p.wrongIn("", 0, err)
 }
 
-// wrongIn is an error in a part of the marker, so many bytes into it.
+// wrongIn returns an error at an offset in bytes into a part of the marker.
 func (p placed) wrongIn(part string, by int, err error) error {
 	err = fmt.Errorf("+%s:name=%s: %w", markerName, p.Name, err)
 	comment := p.comment()
@@ -77,7 +76,7 @@ func (p placed) wrongIn(part string, by int, err error) error {
 	return &misplaced{pkg: p.pkg, at: position(at), err: err}
 }
 
-// comment is the one that the marker was read from.
+// comment returns the comment that contains the marker.
 func (p placed) comment() *ast.Comment {
 	for _, group := range p.file.Comments {
 		for _, comment := range group.List {

@@ -18,7 +18,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
-// kept is what a generator wrote, by file. It is a genall.OutputRule.
+// kept is the output of a generator, by file. It is a genall.OutputRule.
 type kept map[string]*bytes.Buffer
 
 func (k kept) Open(_ *loader.Package, path string) (io.WriteCloser, error) {
@@ -30,7 +30,7 @@ type writer struct{ io.Writer }
 
 func (writer) Close() error { return nil }
 
-// generated is what the generator makes of a package, or what it finds wrong there.
+// generated returns the generator's output for a package, or its errors.
 func generated(t *testing.T, dir string, gates ...string) (files kept, wrong string) {
 	t.Helper()
 	roots, err := loader.LoadRoots("./" + dir)
@@ -84,7 +84,7 @@ func TestPolicies(t *testing.T) {
 	compare(t, "testdata/good/policies.golden", files["policies.yaml"].String())
 }
 
-// Each mistake is told at its place, and nothing is written.
+// Each mistake is reported at its place, and nothing is written.
 func TestMarkersWithMistakes(t *testing.T) {
 	t.Parallel()
 	files, wrong := generated(t, "testdata/bad")
@@ -94,7 +94,8 @@ func TestMarkersWithMistakes(t *testing.T) {
 	compare(t, "testdata/bad/mistakes.golden", wrong)
 }
 
-// A field behind a gate is known with the gate only, as in the definition, and so is a policy that is behind it.
+// Expressions can use a gated field only if its feature gate is enabled, as in the definition. The same applies to gated
+// policies.
 func TestPoliciesAndGates(t *testing.T) {
 	t.Parallel()
 	if files, wrong := generated(t, "testdata/gated"); wrong != "" || len(files) > 0 {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// objects are the policy and its binding.
+// objects returns the policy and its binding.
 func (r *rules) objects() ([]any, error) {
 	spec, err := r.spec()
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *rules) objects() ([]any, error) {
 	}, nil
 }
 
-// name is the policy's in the cluster, where others have some, too.
+// name returns the policy's name in the cluster, which must differ from the names of other policies.
 func (r *rules) name() string {
 	if r.kind == nil {
 		return r.markers[0].Name
@@ -73,7 +73,7 @@ func (r *rules) spec() (*admissionv1.ValidatingAdmissionPolicySpec, error) {
 	return spec, errors.Join(problems...)
 }
 
-// add adds what one marker says.
+// add adds the rule of one marker.
 func (p placed) add(spec *admissionv1.ValidatingAdmissionPolicySpec, environment *environment) error {
 	problems := []error{environment.check(p, p.Expression, truth)}
 	rule := admissionv1.Validation{Expression: p.Expression, Message: p.Message, MessageExpression: p.MessageExpression}
@@ -95,7 +95,7 @@ func (p placed) add(spec *admissionv1.ValidatingAdmissionPolicySpec, environment
 	return errors.Join(problems...)
 }
 
-// matched is what the policy is about.
+// matched returns the resources to which the policy applies.
 func (r *rules) matched() (*admissionv1.MatchResources, error) {
 	first := r.markers[0]
 	said, err := operations.say("operations", first.Operations...)

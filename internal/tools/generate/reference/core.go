@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kubernetes is where the reference of Kubernetes' own types is, for a type's name in lower case, its
-// version and the last part of its group.
+// kubernetes is the URL of the reference of Kubernetes' own types, for the name of a type in lower case, its version and the
+// last part of its group.
 const kubernetes = "https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#%s-%s-%s"
 
-// embedded are the types of Kubernetes that APIs embed, with those that they are made of. A
-// definition has only their fields, so that they are known by these.
+// embedded lists the Kubernetes types that APIs embed; the types that they consist of are included, too. A definition has
+// only their fields, so that they are recognized by these.
 var embedded = []reflect.Type{
 	reflect.TypeFor[metav1.Condition](), reflect.TypeFor[metav1.LabelSelector](),
 	reflect.TypeFor[corev1.PodTemplateSpec](), reflect.TypeFor[corev1.PersistentVolumeClaim](), reflect.TypeFor[corev1.ServiceSpec](),
@@ -25,8 +25,8 @@ var embedded = []reflect.Type{
 	reflect.TypeFor[appsv1.DeploymentSpec](), reflect.TypeFor[appsv1.StatefulSetSpec](), reflect.TypeFor[appsv1.DaemonSetSpec](),
 }
 
-// A type with many fields is known by the most of them, as each version of Kubernetes adds some; one with
-// fewer by all of them; and one with fewer still is anybody's, unless its names are telling.
+// A type with many fields is recognized by most of them, because each version of Kubernetes adds some. A type with fewer
+// fields is recognized by all of them. A type with even fewer is not recognized, unless its name is in telling.
 const (
 	manyFields = 8
 	fewFields  = 5
@@ -34,13 +34,13 @@ const (
 
 var telling = map[string]bool{"LabelSelector": true, "ResourceRequirements": true, "EnvVar": true, "EnvFromSource": true, "Affinity": true}
 
-// coreStruct is a type of Kubernetes.
+// coreStruct is a Kubernetes type.
 type coreStruct struct {
 	link   string
 	fields map[string]bool
 }
 
-// coreTypes are all that are told apart by their fields.
+// coreTypes returns all types that are recognized by their fields.
 var coreTypes = sync.OnceValue(func() []coreStruct {
 	var all []coreStruct
 	seen := map[reflect.Type]bool{}
@@ -69,7 +69,7 @@ func collect(t reflect.Type, seen map[reflect.Type]bool, all []coreStruct) []cor
 	return append(all, coreStruct{link: linkTo(t), fields: names})
 }
 
-// jsonNames adds the names of a field, which are several where it is a type of its own.
+// jsonNames adds the JSON names of a field. An embedded struct has several.
 func jsonNames(field reflect.StructField, names map[string]bool) {
 	tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	if tag == "" && field.Anonymous && field.Type.Kind() == reflect.Struct {
@@ -89,7 +89,7 @@ func linkTo(t reflect.Type) string {
 	return fmt.Sprintf("[%s]("+kubernetes+")", t.Name(), strings.ToLower(t.Name()), version, group)
 }
 
-// coreType is a link to the type of Kubernetes that a schema is, "" for all others.
+// coreType returns a link to the Kubernetes type with this schema, or "" for any other schema.
 func coreType(s *apiextensionsv1.JSONSchemaProps) string {
 	if len(s.Properties) < 2 {
 		return ""
@@ -103,7 +103,7 @@ func coreType(s *apiextensionsv1.JSONSchemaProps) string {
 	return best.link
 }
 
-// matches: the schema has no field that the type lacks, and the most of those that it has.
+// matches reports whether the schema has only fields of the type, and most of them.
 func (c coreStruct) matches(s *apiextensionsv1.JSONSchemaProps) bool {
 	least := len(c.fields)
 	if least >= manyFields {
@@ -120,7 +120,7 @@ func (c coreStruct) matches(s *apiextensionsv1.JSONSchemaProps) bool {
 	return true
 }
 
-// coreList tells a list of a type of Kubernetes, whose rules are known from there.
+// coreList reports whether a schema is a list of a Kubernetes type. The rules of such a list are documented there.
 func coreList(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s.Items != nil && s.Items.Schema != nil && coreType(s.Items.Schema) != ""
 }

@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// page is what one group and version has.
+// page is the page of one group and version.
 type page struct {
 	gv    schema.GroupVersion
 	kinds []kind
 
-	types map[string]string // the anchor of a type that has a section, by its schema
+	types map[string]string // anchors of types that have a section, by schema
 	out   strings.Builder
 }
 
@@ -61,7 +61,7 @@ func (p *page) kind(k kind) {
 	}
 }
 
-// facts says in a line or two how the kind is named and reached.
+// facts describes in a line or two the names and the scope of the kind.
 func (p *page) facts(k kind) {
 	names := k.definition.Spec.Names
 	parts := []string{code(names.Plural + "." + k.definition.Spec.Group)}
@@ -93,13 +93,13 @@ func (p *page) samples(k kind) {
 	for _, sample := range k.samples {
 		text, err := yaml.Marshal(sample.Object)
 		if err != nil {
-			continue // it was read from YAML, so that it can be written
+			continue // impossible, because it was read from YAML
 		}
 		p.paragraph("```yaml\n" + strings.TrimRight(string(text), "\n") + "\n```")
 	}
 }
 
-// columns are what kubectl prints, and the conditions that it can wait for.
+// columns describes what kubectl prints, and the conditions that it can wait for.
 func (p *page) columns(k kind) {
 	if len(k.version.AdditionalPrinterColumns) == 0 {
 		return
@@ -117,7 +117,7 @@ func (p *page) columns(k kind) {
 
 var conditionPath = regexp.MustCompile(`conditions\[\?\(@\.type\s*==\s*["']([^"']+)["']\)\]\.status`)
 
-// waiting tells how to wait for the first condition that has a column.
+// waiting describes how to wait for the first condition that has a column.
 func waiting(k kind) string {
 	for _, column := range k.version.AdditionalPrinterColumns {
 		if found := conditionPath.FindStringSubmatch(column.JSONPath); found != nil {
@@ -127,7 +127,7 @@ func waiting(k kind) string {
 	return ""
 }
 
-// top are the fields of an object that are its own, the spec first and the status last.
+// top returns the fields that are specific to the kind, the spec first and the status last.
 func top(s *apiextensionsv1.JSONSchemaProps) []string {
 	order := map[string]int{"spec": -1, "status": 1}
 	var names []string
@@ -140,8 +140,7 @@ func top(s *apiextensionsv1.JSONSchemaProps) []string {
 	return names
 }
 
-// topField is spec, status, or what else an object has beside them: a section even where it is
-// no object.
+// topField writes the section of spec, status, or another top-level field, even if its type is not an object.
 func (p *page) topField(k kind, name string, field *apiextensionsv1.JSONSchemaProps) {
 	path := k.name + "." + name
 	if len(field.Properties) > 0 && coreType(field) == "" {
@@ -157,13 +156,13 @@ func (p *page) topField(k kind, name string, field *apiextensionsv1.JSONSchemaPr
 	p.sections(nested)
 }
 
-// nestedType is a type that a field leads to.
+// nestedType is the type of a field.
 type nestedType struct {
 	path   string
 	schema *apiextensionsv1.JSONSchemaProps
 }
 
-// section describes one object type, and then those that its fields lead to.
+// section describes one object type, and then the types of its fields.
 func (p *page) section(path string, s *apiextensionsv1.JSONSchemaProps) {
 	p.types[identity(s)] = p.heading(3, path)
 	p.paragraph(prose(s.Description))
@@ -184,7 +183,7 @@ func (p *page) sections(nested []nestedType) {
 	}
 }
 
-// fields are the names of an object's fields, those that are required first.
+// fields returns the names of an object's fields, the required ones first.
 func fields(s *apiextensionsv1.JSONSchemaProps) []string {
 	names := slices.Sorted(maps.Keys(s.Properties))
 	slices.SortStableFunc(names, func(a, b string) int {
@@ -208,7 +207,7 @@ func (p *page) field(path, name string, s apiextensionsv1.JSONSchemaProps, requi
 	p.row(title, p.typeOf(path+"."+name, &s, nested), inCell(strings.Join(says(&s), "\n\n")))
 }
 
-// link is where a type is described; the first use of it makes the section.
+// link returns the anchor of a type. The first use of a type adds its section.
 func (p *page) link(path string, s *apiextensionsv1.JSONSchemaProps, nested *[]nestedType) string {
 	id := identity(s)
 	if _, known := p.types[id]; !known {
@@ -218,13 +217,13 @@ func (p *page) link(path string, s *apiextensionsv1.JSONSchemaProps, nested *[]n
 	return p.types[id]
 }
 
-// identity is the same for types that differ in what their use is described as only.
+// identity returns the same text for types that differ only in properties of their use: description, default and nullable.
 func identity(s *apiextensionsv1.JSONSchemaProps) string {
 	bare := *s
 	bare.Description, bare.Default, bare.Nullable = "", nil, false
 	encoded, err := json.Marshal(bare)
 	if err != nil {
-		return fmt.Sprintf("%p", s) // no other is the same
+		return fmt.Sprintf("%p", s) // different from all others
 	}
 	return string(encoded)
 }
@@ -238,7 +237,7 @@ func (p *page) rules(s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// heading writes one and returns its anchor.
+// heading writes a heading and returns its anchor.
 func (p *page) heading(level int, text string) string {
 	p.out.WriteString(strings.Repeat("#", level) + " " + text + "\n\n")
 	return anchor(text)

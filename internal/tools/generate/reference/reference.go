@@ -1,10 +1,9 @@
-// Package reference writes reference documentation in Markdown from an API's CustomResourceDefinitions and samples:
-// one page for each group and version, for people who write objects of it.
+// Package reference writes reference documentation in Markdown from an API's CustomResourceDefinitions and samples: one page
+// for each group and version, for users who write its objects.
 //
-// A page has the kinds one at a time: what it is for, an example, and a table of fields for each
-// type, with type, default and what is allowed. A type that holds others leads to them by a link;
-// one that is used in several places stands there once. Types of Kubernetes itself, such as
-// PodSpec or Condition, are not repeated: they lead to Kubernetes' own reference. See [Files].
+// A page describes each kind: its purpose, an example, and a table of fields for each type, with type, default and allowed
+// values. A type links to the types of its fields. A type that is used in several places is described once. Types of
+// Kubernetes itself, such as PodSpec or Condition, are not repeated: they link to the Kubernetes reference. See [Files].
 package reference
 
 import (
@@ -18,22 +17,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Mark is in every page, so that one that is not needed any more is known.
+// Mark is in every page, so that pages that are no longer needed are recognized.
 const Mark = "Written by operon generate --docs"
 
-// Input is what pages are made from. Nothing of it is changed.
+// Input is the source of the pages. It is not changed.
 type Input struct {
-	// Definitions are the project's. What they lack the pages lack: give them as they are
-	// before descriptions are cut (crd:maxDescLen).
+	// Definitions are the project's definitions. The pages contain only what the definitions contain: pass them before their
+	// descriptions are shortened (crd:maxDescLen).
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	// Samples are shown as examples, each on the page of its kind and version.
 	Samples []*unstructured.Unstructured
 }
 
-// Files are the pages by name, GROUP_VERSION.md, of all versions that are served. The same input
-// gives the same pages, byte for byte.
+// Files returns the pages of all served versions by name, GROUP_VERSION.md. The same input results in the same pages, byte
+// for byte.
 //
-// It fails where a definition lacks what makes it one: a group, a kind, a version.
+// It fails if a definition lacks its group, kind or versions.
 func Files(input Input) (map[string][]byte, error) {
 	kinds, err := kindsOf(input)
 	if err != nil {
@@ -47,7 +46,7 @@ func Files(input Input) (map[string][]byte, error) {
 	return pages, nil
 }
 
-// kind is a kind in one of its versions.
+// kind is one version of a kind.
 type kind struct {
 	name       string
 	definition *apiextensionsv1.CustomResourceDefinition

@@ -77,7 +77,7 @@ var (
 	headings = regexp.MustCompile(`(?m)^#+ (.*)$`)
 )
 
-// Every link on a page leads to one heading, also for the examples' APIs.
+// Every link on a page leads to exactly one heading, also for the examples' APIs.
 func TestLinksLead(t *testing.T) {
 	t.Parallel()
 	objects, err := project.ReadFile("testdata", "shop.yaml")

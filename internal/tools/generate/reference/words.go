@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// typeOf says what a field takes, in words. Types with fields of their own are links.
+// typeOf describes the type of a field in words. Types with fields are links.
 func (p *page) typeOf(path string, s *apiextensionsv1.JSONSchemaProps, nested *[]nestedType) string {
 	if name := coreType(s); name != "" {
 		return name
@@ -47,19 +47,19 @@ func plainType(s *apiextensionsv1.JSONSchemaProps) string {
 	return s.Type + ", " + s.Format
 }
 
-// isQuantity tells an amount such as 500m or 2Gi: what the Go type resource.Quantity becomes.
+// isQuantity reports whether a schema was generated from the Go type resource.Quantity: an amount such as 500m or 2Gi.
 func isQuantity(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s.XIntOrString && strings.Contains(s.Pattern, "[KMGTPE]i")
 }
 
-// says are the sentences about a field: what it is for, what is allowed, what it is by default.
+// says returns sentences about a field: its purpose, allowed values, and default.
 func says(s *apiextensionsv1.JSONSchemaProps) []string {
 	var all []string
 	if s.Description != "" && len(s.Properties) == 0 || coreType(s) != "" {
 		all = append(all, prose(s.Description))
 	}
 	if len(s.Properties) > 0 && coreType(s) == "" {
-		all = append(all, firstSentence(s.Description)) // its section has the rest
+		all = append(all, firstSentence(s.Description)) // its section contains the rest
 	}
 	limits := strings.Join(limits(s), " ")
 	all = append(all, limits)
@@ -71,7 +71,7 @@ func says(s *apiextensionsv1.JSONSchemaProps) []string {
 	return without(all, "")
 }
 
-// limits are sentences about what values a field takes.
+// limits returns sentences about the allowed values of a field.
 func limits(s *apiextensionsv1.JSONSchemaProps) []string {
 	sentences := []string{
 		oneOf(s.Enum),
@@ -95,8 +95,7 @@ func limits(s *apiextensionsv1.JSONSchemaProps) []string {
 	return without(sentences, "")
 }
 
-// elements are the limits of what a list or a map of plain values holds: those of objects stand in
-// their sections.
+// elements returns the limits of the elements of a list or map of plain values. The limits of objects are in their sections.
 func elements(s *apiextensionsv1.JSONSchemaProps) []string {
 	var of *apiextensionsv1.JSONSchemaProps
 	switch {
@@ -134,7 +133,7 @@ func oneOf(values []apiextensionsv1.JSON) string {
 	return "One of " + codes(shown) + "."
 }
 
-// plainValue is a value as one would type it: a text without quotes, except for the empty one.
+// plainValue returns a value as a user types it: a non-empty text without quotes.
 func plainValue(value apiextensionsv1.JSON) string {
 	text := string(value.Raw)
 	if plain, err := strconv.Unquote(text); err == nil && plain != "" {
@@ -182,7 +181,7 @@ func sizeRange(unit string, lowest, highest *int64) string {
 	return ""
 }
 
-// counted is a number of things: the plural is that of the units used here.
+// counted returns a number with a unit. The rules for plurals fit only the units used here.
 func counted(n int64, unit string) string {
 	if n != 1 {
 		return fmt.Sprintf("%d %s", n, unit)
@@ -213,7 +212,7 @@ func uniqueness(s *apiextensionsv1.JSONSchemaProps) string {
 	return ""
 }
 
-// ruleText is an expression's message, and the expression for whom it is not enough.
+// ruleText returns a rule's message and its expression, or only the expression if there is no message.
 func ruleText(rule apiextensionsv1.ValidationRule) string {
 	if rule.Message == "" {
 		return "Has to hold: " + code(rule.Rule) + "."
@@ -221,7 +220,7 @@ func ruleText(rule apiextensionsv1.ValidationRule) string {
 	return sentence(prose(rule.Message)) + " (" + code(rule.Rule) + ")"
 }
 
-// sentence begins with a capital letter and ends with a full stop.
+// sentence adds a capital letter at the beginning and a period at the end.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -233,7 +232,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// code shows text as it is typed.
+// code formats text as Markdown code.
 func code(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if !strings.Contains(text, "`") {
@@ -252,8 +251,7 @@ func codes(all []string) string {
 
 var paragraphs = regexp.MustCompile(`\n[ \t]*\n`)
 
-// prose is a description as Markdown: paragraphs and list items kept, lines joined, and nothing taken
-// for a tag of HTML.
+// prose returns a description as Markdown: it keeps paragraphs and list items, joins lines, and escapes HTML tags.
 func prose(description string) string {
 	var all []string
 	for _, paragraph := range paragraphs.Split(strings.TrimSpace(description), -1) {
@@ -262,7 +260,7 @@ func prose(description string) string {
 	return escapeTags(strings.Join(all, "\n\n"))
 }
 
-// joined makes one line of a paragraph, and one of each list item in it.
+// joined joins the lines of a paragraph into one, with one line for each list item.
 func joined(paragraph string) string {
 	var lines []string
 	for _, line := range strings.Split(paragraph, "\n") {
@@ -277,7 +275,7 @@ func joined(paragraph string) string {
 	return strings.Join(lines, "\n")
 }
 
-// escapeTags leaves what stands between backticks as it is.
+// escapeTags escapes HTML tags, except between backticks.
 func escapeTags(text string) string {
 	parts := strings.Split(text, "`")
 	for i := 0; i < len(parts); i += 2 {
@@ -297,15 +295,15 @@ func firstSentence(description string) string {
 	return paragraph
 }
 
-// cells are what Markdown becomes in a cell of a table, where a list is none.
+// cells replaces Markdown that does not work in a table cell, such as lists.
 var cells = strings.NewReplacer("|", `\|`, "\n\n- ", "<br>• ", "\n\n* ", "<br>• ", "\n- ", "<br>• ", "\n* ", "<br>• ", "\n\n", "<br>", "\n", " ")
 
-// inCell fits Markdown into a cell of a table.
+// inCell converts Markdown for a table cell.
 func inCell(text string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(cells.Replace("\n"+text), " "), "<br>")
 }
 
-// anchor is what a link to a heading is called, by GitHub's rule.
+// anchor returns the anchor of a heading, according to GitHub's rules.
 func anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

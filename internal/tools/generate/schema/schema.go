@@ -1,10 +1,9 @@
-// Package schema generates JSON schemas from CustomResourceDefinitions, so that editors can complete and validate
-// objects.
+// Package schema generates JSON schemas from CustomResourceDefinitions, so that editors can complete and validate objects.
 //
-// The schemas are of draft 7, which all editors read. What OpenAPI in definitions says otherwise is
-// translated: integer-or-string, nullable, exclusive bounds, sets, embedded objects. A field
-// that the definition does not have is an error in an editor, as the API server would drop it. What a
-// schema cannot say (rules in CEL) is added to the description. See [Files].
+// The schemas use draft 7, which all editors support. Constructs that differ in the definitions' OpenAPI are translated:
+// integer-or-string, nullable, exclusive bounds, sets, embedded objects. A field that the definition does not have is an
+// error in an editor, because the API server would drop it. What a schema cannot express (rules in CEL) is added to the
+// description. See [Files].
 package schema
 
 import (
@@ -19,23 +18,23 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Combined is the name of the schema for files that hold objects of all kinds, also others'.
+// Combined is the name of the schema for files with objects of all kinds, including those of other projects.
 const Combined = "all.json"
 
-// Mark is in every schema, so that one that is not needed any more is known.
+// Mark is in every schema, so that schemas that are no longer needed are recognized.
 const Mark = "Written by operon generate --schemas"
 
-// draft is the version of JSON schema that is written.
+// draft is the version of JSON schema that is used.
 const draft = "http://json-schema.org/draft-07/schema#"
 
-// Files are the schemas by path: GROUP/KIND_VERSION.json, the kind in lower case, for each version
-// that is served, and [Combined]. The same definitions give the same files, byte for byte.
+// Files returns the schemas by path: GROUP/KIND_VERSION.json, with the kind in lower case, for each served version, and
+// [Combined]. The same definitions result in the same files, byte for byte.
 //
-// A file of an editor says which it follows:
+// A file names its schema for the editor:
 //
 //	# yaml-language-server: $schema=../schemas/web.example.com/page_v1.json
 //
-// It fails where a definition lacks what makes it one, or holds what is no value.
+// It fails if a definition is incomplete or contains an invalid value.
 func Files(definitions []*apiextensionsv1.CustomResourceDefinition) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	var all []kind
@@ -64,7 +63,7 @@ func Files(definitions []*apiextensionsv1.CustomResourceDefinition) (map[string]
 	return files, err
 }
 
-// kind is a kind in one version.
+// kind is one version of a kind.
 type kind struct{ group, name, version string }
 
 func (k kind) apiVersion() string { return k.group + "/" + k.version }
@@ -73,7 +72,7 @@ func (k kind) path() string {
 	return fmt.Sprintf("%s/%s_%s.json", k.group, strings.ToLower(k.name), k.version)
 }
 
-// object is a JSON object that is being made.
+// object is a JSON object under construction.
 type object = map[string]any
 
 func (k kind) schema(version *apiextensionsv1.CustomResourceDefinitionVersion) ([]byte, error) {
@@ -101,7 +100,7 @@ func (k kind) schema(version *apiextensionsv1.CustomResourceDefinitionVersion) (
 	return encode(made)
 }
 
-// metadata is what every object has, with what the definition says of it.
+// metadata returns the schema of the metadata of any object, with the additions of the definition.
 func metadata(said any) object {
 	texts := object{"type": "object", "additionalProperties": object{"type": "string"}}
 	made := object{
@@ -123,8 +122,8 @@ func metadata(said any) object {
 	return made
 }
 
-// combine is a schema that follows an object's apiVersion and kind. Objects of other kinds, which may
-// stand in the same file, are anything.
+// combine returns a schema that selects the schema by an object's apiVersion and kind. Objects of other kinds, which may be
+// in the same file, are not checked.
 func combine(kinds []kind) ([]byte, error) {
 	slices.SortFunc(kinds, func(a, b kind) int { return cmp.Compare(a.path(), b.path()) })
 	var rules []any
@@ -140,7 +139,7 @@ func combine(kinds []kind) ([]byte, error) {
 	return encode(object{"$schema": draft, "allOf": rules})
 }
 
-// encode writes what people may read: "<" as it is, and the keys in order.
+// encode writes a schema in a readable form: "<" is not escaped, and the keys are sorted.
 func encode(made object) ([]byte, error) {
 	made["$comment"] = Mark
 	var text bytes.Buffer

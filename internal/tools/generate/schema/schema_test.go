@@ -16,10 +16,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// place is where the schemas are said to be.
+// place is the base URL of the schemas.
 const place = "file:///schemas/"
 
-// compiler knows the schemas of the definitions among objects, and returns the other objects too.
+// compiler returns a compiler with the schemas of the definitions among objects, and the other objects.
 func compiler(t *testing.T, objects []project.Object) (*jsonschema.Compiler, []project.Object) {
 	t.Helper()
 	var definitions []*apiextensionsv1.CustomResourceDefinition
@@ -53,7 +53,7 @@ func compiler(t *testing.T, objects []project.Object) (*jsonschema.Compiler, []p
 	return known, others
 }
 
-// check returns what an editor says of a manifest that follows a schema.
+// check returns the error that an editor shows for a manifest with a schema.
 func check(t *testing.T, known *jsonschema.Compiler, file, manifest string) error {
 	t.Helper()
 	follows, err := known.Compile(place + file)
@@ -94,7 +94,7 @@ func TestSamplesAreRight(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(gvk.Group, ".") {
-				continue // a Secret, say, that a sample goes with
+				continue // for example, a Secret that belongs to a sample
 			}
 			own := path.Join(gvk.Group, strings.ToLower(gvk.Kind)+"_"+gvk.Version+".json")
 			for _, file := range []string{own, schema.Combined} {
@@ -110,7 +110,7 @@ func TestSamplesAreRight(t *testing.T) {
 	}
 }
 
-// object is a shop whose spec has one more line.
+// object returns a Shop whose spec has an additional line.
 func object(line string) string {
 	return "apiVersion: shop.example.com/v1\nkind: Shop\nmetadata:\n  name: x\nspec:\n  host: web\n  " + line + "\n"
 }

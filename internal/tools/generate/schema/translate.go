@@ -11,17 +11,17 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// What is to become of fields that a schema does not have.
+// How to treat fields that a schema does not have.
 type others bool
 
 const (
-	// closed: they are a mistake.
+	// closed: they are an error.
 	closed others = true
-	// open: they are for other parts of the schema to judge, as in anyOf.
+	// open: other parts of the schema check them, as in anyOf.
 	open others = false
 )
 
-// translate says in JSON schema what a definition says in OpenAPI.
+// translate translates a definition's OpenAPI schema to a JSON schema.
 func translate(s *apiextensionsv1.JSONSchemaProps, rest others) (object, error) {
 	made := object{}
 	annotate(made, s)
@@ -42,7 +42,7 @@ func translate(s *apiextensionsv1.JSONSchemaProps, rest others) (object, error) 
 	return made, nil
 }
 
-// annotate adds what is there to read.
+// annotate adds the description and title.
 func annotate(made object, s *apiextensionsv1.JSONSchemaProps) {
 	paragraphs := []string{s.Description}
 	for _, rule := range s.XValidations {
@@ -56,7 +56,7 @@ func annotate(made object, s *apiextensionsv1.JSONSchemaProps) {
 	set(made, "title", s.Title)
 }
 
-// values adds what single values are allowed, or usual.
+// values adds the default and the allowed values.
 func values(made object, s *apiextensionsv1.JSONSchemaProps) error {
 	if s.Default != nil {
 		value, err := decode(*s.Default)
@@ -95,7 +95,7 @@ func decode(value apiextensionsv1.JSON) (any, error) {
 	return decoded, err
 }
 
-// bounds adds the limits of numbers, texts and sizes.
+// bounds adds the limits of numbers, strings and sizes.
 func bounds(made object, s *apiextensionsv1.JSONSchemaProps) {
 	bound(made, "minimum", "exclusiveMinimum", s.Minimum, s.ExclusiveMinimum)
 	bound(made, "maximum", "exclusiveMaximum", s.Maximum, s.ExclusiveMaximum)
@@ -117,7 +117,7 @@ func bounds(made object, s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// bound adds a limit, which OpenAPI calls exclusive by a second key.
+// bound adds a limit, which OpenAPI marks as exclusive with a second key.
 func bound(made object, inclusive, exclusive string, limit *float64, excluded bool) {
 	key := inclusive
 	if excluded {
@@ -126,13 +126,13 @@ func bound(made object, inclusive, exclusive string, limit *float64, excluded bo
 	set(made, key, limit)
 }
 
-// goOnly tells a pattern that API servers, written in Go, understand and editors do not.
+// goOnly matches patterns that Go, and so API servers, support and editors do not.
 var goOnly = regexp.MustCompile(`\(\?[a-zA-Z-]|\\[AzQEC]|\[\[:`)
 
-// known are the formats that mean the same to editors. A duration, for one, does not.
+// known lists the formats that have the same meaning in editors. A duration, for example, does not.
 var known = map[string]bool{"date-time": true, "date": true, "email": true, "hostname": true, "ipv4": true, "ipv6": true, "uri": true}
 
-// fields adds the fields of an object, or what a map holds.
+// fields adds the fields of an object, or the values of a map.
 func fields(made object, s *apiextensionsv1.JSONSchemaProps, rest others) error {
 	properties := object{}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -159,7 +159,7 @@ func fields(made object, s *apiextensionsv1.JSONSchemaProps, rest others) error 
 	return remaining(made, s, rest)
 }
 
-// remaining says what fields there may be beside those that are named.
+// remaining adds the schema of fields that are not named.
 func remaining(made object, s *apiextensionsv1.JSONSchemaProps, rest others) error {
 	preserves := s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 	switch {
@@ -175,7 +175,7 @@ func remaining(made object, s *apiextensionsv1.JSONSchemaProps, rest others) err
 	return nil
 }
 
-// elements adds what a list holds.
+// elements adds the schema of the elements of a list.
 func elements(made object, s *apiextensionsv1.JSONSchemaProps, rest others) error {
 	if s.Items == nil || s.Items.Schema == nil {
 		return nil
@@ -188,10 +188,10 @@ func elements(made object, s *apiextensionsv1.JSONSchemaProps, rest others) erro
 	return nil
 }
 
-// combinations adds allOf, anyOf, oneOf and not, which judge what is there and close nothing.
+// combinations adds allOf, anyOf, oneOf and not, which check existing fields and do not forbid others.
 func combinations(made object, s *apiextensionsv1.JSONSchemaProps) error {
 	lists := map[string][]apiextensionsv1.JSONSchemaProps{"allOf": s.AllOf, "oneOf": s.OneOf}
-	if !s.XIntOrString { // there anyOf says once more what the type says
+	if !s.XIntOrString { // there, anyOf only repeats the type
 		lists["anyOf"] = s.AnyOf
 	}
 	for key, list := range lists {
@@ -236,7 +236,7 @@ func typed(made object, s *apiextensionsv1.JSONSchemaProps) {
 	made["type"] = types
 }
 
-// set adds what there is.
+// set adds a value unless it is the zero value.
 func set[T comparable](made object, key string, value T) {
 	var none T
 	if value != none {

@@ -9,20 +9,20 @@ import (
 
 // Command is a simple command of a recipe: a program and its arguments.
 type Command struct {
-	// Target is what the recipe makes.
+	// Target is the target of the recipe.
 	Target string
-	// Dir is where the command runs, relative to the Makefile's directory, after the cd commands before it.
+	// Dir is the working directory of the command, relative to the Makefile's directory, after the cd commands before it.
 	Dir string
 	// Words are the program and its arguments, unquoted, without environment variables and redirections.
 	Words []string
-	// File and Line are where the line of the recipe begins.
+	// File and Line are the place at which the line of the recipe begins.
 	File string
 	Line int
 	// Conditional reports whether the line depends on a condition of the Makefile.
 	Conditional bool
 }
 
-// Commands are the commands of all recipes, in the order in which they are written.
+// Commands returns the commands of all recipes, in the order in which they are written.
 func (f *File) Commands() []Command {
 	f.budget = budget
 	var all []Command
@@ -57,7 +57,7 @@ func changed(dir string, words []string) string {
 	return path.Join(dir, words[1])
 }
 
-// Needs reports whether making the target makes the other one first, or is making it.
+// Needs reports whether target needs other, directly or indirectly, or is the same.
 func (f *File) Needs(target, other string) bool {
 	seen := []string{target}
 	for i := 0; i < len(seen); i++ {
@@ -78,7 +78,7 @@ func (f *File) Needs(target, other string) bool {
 	return false
 }
 
-// Find returns what the groups of a pattern match in the text of the Makefile, expanded.
+// Find returns the expanded text of the groups of all matches of a pattern in the Makefile.
 func (f *File) Find(pattern *regexp.Regexp) []string {
 	var found []string
 	for _, match := range pattern.FindAllStringSubmatch(f.text.String(), -1) {

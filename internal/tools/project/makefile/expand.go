@@ -2,13 +2,13 @@ package makefile
 
 import "strings"
 
-// Unknown stands in a word for text that only make or a shell can determine. It is a character for private
-// use, which no Makefile contains.
+// Unknown replaces text in a word that only make or a shell can determine. It is a private-use character, which no Makefile
+// contains.
 const Unknown = '\uE000'
 
 const (
-	// budget limits how many references are expanded, and longest the length of a value: variables that
-	// contain each other many times over would grow without end.
+	// budget is the maximum number of expanded references, and longest the maximum length of a value: variables that contain each
+	// other many times would grow without limit.
 	budget  = 1 << 16
 	longest = 1 << 14
 )
@@ -55,7 +55,7 @@ func closing(text string, start int) int {
 	return len(text) - 1
 }
 
-// reference evaluates what follows a dollar sign: a character, or a name or a call in parentheses.
+// reference evaluates the text after a dollar sign: a character, or a name or a call in parentheses.
 func (f *File) reference(text string, depth int) string {
 	if text == "$" {
 		return "$"
@@ -78,7 +78,7 @@ func (f *File) reference(text string, depth int) string {
 	return f.expand(value, depth)
 }
 
-// shell evaluates the commands whose output is clear: the current directory, and a program that is looked up.
+// shell evaluates the commands whose output is known: the current directory, and the lookup of a program.
 func shell(words []string) string {
 	switch {
 	case len(words) == 1 && words[0] == "pwd":

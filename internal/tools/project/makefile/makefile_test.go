@@ -20,7 +20,7 @@ func parse(t *testing.T, content string) *makefile.File {
 
 func nowhere(string) ([]byte, error) { return nil, errors.New("there is no such file") }
 
-// said are all commands, one a line, words apart by |, ? for what is unknown.
+// said formats all commands, one in a line, with words separated by | and ? for unknown text.
 func said(read *makefile.File) string {
 	var lines []string
 	for _, command := range read.Commands() {
@@ -93,7 +93,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestGrowthIsBounded: what doubles forty times must not be written out.
+// TestGrowthIsBounded: a value that doubles forty times is not expanded completely.
 func TestGrowthIsBounded(t *testing.T) {
 	t.Parallel()
 	content := "A0 = xxxxxxxx\n"

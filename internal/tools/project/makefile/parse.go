@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// File is a Makefile with what it includes.
+// File is a Makefile, including the files that it includes.
 type File struct {
 	text      strings.Builder
 	variables map[string]string // values before expansion
 	rules     []*rule
-	budget    int // what is left of it, in references
+	budget    int // the number of references that may still be expanded
 }
 
-// rule is a target with what it takes to make it.
+// rule is a set of targets with their prerequisites and recipe.
 type rule struct {
 	targets, needs []string
 	recipe         []recipeLine
@@ -25,11 +25,11 @@ type recipeLine struct {
 	conditional bool
 }
 
-// deepest limits how far includes, and variables within variables, nest.
+// deepest is the maximum nesting of includes, and of variables within variables.
 const deepest = 20
 
-// Parse reads a Makefile. Name is what positions call it. Include reads the file that an include line
-// names. Parse skips a file that include returns an error for.
+// Parse reads a Makefile. The name is used in positions. The function include reads the file in an include line; if it
+// returns an error, the file is skipped.
 func Parse(name string, content []byte, include func(string) ([]byte, error)) (*File, error) {
 	f := &File{variables: map[string]string{}, budget: budget}
 	return f, f.read(name, string(content), include, 0)
@@ -40,9 +40,9 @@ type reader struct {
 	*File
 	name    string
 	lines   []string
-	at      int   // the next line, from 0
-	inside  []int // the lines at which the surrounding conditions begin
-	under   *rule // the rule whose recipe a line with a tab belongs to
+	at      int   // index of the next line
+	inside  []int // lines at which the surrounding conditions begin
+	under   *rule // the rule to which a line with a tab belongs
 	depth   int
 	include func(string) ([]byte, error)
 }
@@ -62,7 +62,7 @@ func (f *File) read(name, content string, include func(string) ([]byte, error), 
 	return nil
 }
 
-// step reads one line, together with those that continue it.
+// step reads one line and its continuation lines.
 func (r *reader) step() error {
 	line := r.at + 1
 	if one, is := strings.CutPrefix(r.lines[r.at], "\t"); is && r.under != nil {
@@ -97,7 +97,7 @@ func (r *reader) step() error {
 	return nil
 }
 
-// joined returns the next line with those that continue it, each without the leading characters in cut.
+// joined returns the next line joined with its continuation lines, each without the leading characters in cut.
 func (r *reader) joined(between, cut string) string {
 	var text strings.Builder
 	for r.at < len(r.lines) {
@@ -119,7 +119,7 @@ func (r *reader) recipe(text string, line int) {
 	r.under.recipe = append(r.under.recipe, recipeLine{text: text, file: r.name, line: line, conditional: len(r.inside) > 0})
 }
 
-// skipDefine skips a variable of several lines.
+// skipDefine skips a multi-line variable.
 func (r *reader) skipDefine(head string, line int) error {
 	if name := strings.Fields(head); len(name) > 0 {
 		r.variables[name[0]] = string(Unknown)
@@ -148,7 +148,7 @@ func (r *reader) includeAll(names string) error {
 	return nil
 }
 
-// assign reads a line that sets a variable, and reports whether it is one.
+// assign reads a line that sets a variable, and reports whether the line does so.
 func (r *reader) assign(text string) bool {
 	name, operator, value, is := assignment(text)
 	if !is {
@@ -173,8 +173,8 @@ func (r *reader) assign(text string) bool {
 	return true
 }
 
-// assignment splits a line that assigns to a variable. The operator is without its equals sign and reduced to
-// one character.
+// assignment splits a line that assigns to a variable. It returns the operator without its equals sign, reduced to one
+// character.
 func assignment(text string) (name, operator, value string, is bool) {
 	left, value, is := strings.Cut(text, "=")
 	name = strings.TrimRight(left, ":?+!")
@@ -185,7 +185,7 @@ func assignment(text string) (name, operator, value string, is bool) {
 	return name, operator, strings.TrimSpace(value), is && name != "" && !strings.ContainsAny(name, ":$;# \t")
 }
 
-// rule reads a line that names targets, and what they need or a variable of theirs.
+// rule reads a line that names targets and their prerequisites, or a target-specific variable.
 func (r *reader) rule(text string, line int) {
 	r.under = nil
 	colon := outside(text, ':')
@@ -198,7 +198,7 @@ func (r *reader) rule(text string, line int) {
 		own = strings.TrimPrefix(own, word)
 	}
 	if name, _, _, assigns := assignment(own); assigns {
-		r.variables[name] = string(Unknown) // it differs from target to target
+		r.variables[name] = string(Unknown) // it differs between targets
 		return
 	}
 	needs, command, _ := strings.Cut(rest, ";")
@@ -212,7 +212,7 @@ func (r *reader) rule(text string, line int) {
 	}
 }
 
-// outside finds a byte that is outside of references to variables, -1 if there is none.
+// outside returns the index of a byte outside of references to variables, or -1 if there is none.
 func outside(text string, wanted byte) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '$' && i+1 < len(text) {

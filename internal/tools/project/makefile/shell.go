@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// pieces are the tokens of a line of shell: comments, line continuations, redirections, separators, blanks,
-// quoted text, substitutions and plain text.
+// pieces matches the tokens of a line of shell: comments, line continuations, redirections, separators, blanks, quoted text,
+// substitutions and plain text.
 var pieces = regexp.MustCompile(`(?s)\\\n|\\.|'[^']*'?|"(?:[^"\\]|\\.)*"?|` + substitutions + `|\d?[<>][<>&|]*|[;&|()\n]|[ \t]+|[^\\'"$` + "`" + `<>;&|()\n \t]+|.`)
 
 const substitutions = "`[^`]*`?" + `|\$\((?:[^()]|\([^()]*\))*\)?|\$\{[^}]*\}?|\$\w*`
@@ -31,7 +31,7 @@ func simpleCommands(line string) [][]string {
 // splitter collects pieces into words, and words into commands.
 type splitter struct {
 	word     *strings.Builder // nil between words
-	skipWord bool             // the word is the file of a redirection
+	skipWord bool             // the word is the file name of a redirection
 	comment  bool
 	words    []string
 	all      [][]string
@@ -69,7 +69,7 @@ func (s *splitter) add(piece string) {
 	}
 }
 
-// unescapedSubstitution replaces the substitutions in quoted text that no backslash precedes.
+// unescapedSubstitution replaces the substitutions in quoted text that are not escaped by a backslash.
 func unescapedSubstitution(text string) string {
 	parts := strings.Split(text, `\$`)
 	for i := range parts {
@@ -91,7 +91,7 @@ func (s *splitter) endWord() {
 	}
 	word := s.word.String()
 	if len(s.words) == 0 {
-		word = strings.TrimLeft(word, "@-+") // for make: how to run the command
+		word = strings.TrimLeft(word, "@-+") // tells make how to run the command
 	}
 	if !s.skipWord && (len(s.words) > 0 || word != "" && !before.MatchString(word)) {
 		s.words = append(s.words, word)

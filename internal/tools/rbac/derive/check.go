@@ -24,7 +24,7 @@ const (
 	machineryPath    = "k8s.io/apimachinery/"
 )
 
-// known are packages that are looked at although no package of the project may import them.
+// known lists packages that are checked although no package of the project may import them.
 var known = map[string]bool{
 	metaPath: true, unstructuredPath: true, clientPath: true,
 	"k8s.io/apimachinery/pkg/runtime": true, "k8s.io/apimachinery/pkg/runtime/schema": true, "k8s.io/apimachinery/pkg/types": true,
@@ -32,37 +32,37 @@ var known = map[string]bool{
 	"context": true, "errors": true, "fmt": true, "slices": true, "maps": true, "cmp": true, "iter": true, "strings": true,
 }
 
-// exposed are packages of Operon whose types its root package shows to authors.
+// exposed lists Operon's packages whose types are visible to authors through its root package.
 var exposed = map[string]bool{
 	"": true, "/internal/runtime/webhook": true, "/internal/runtime/action": true, "/internal/core/plan": true,
 	"/durable": true, "/durable/journal": true, "/durable/steps": true, "/external": true, "/aggregated": true, "/api/actions/v1alpha1": true,
 }
 
-// unit is a package of the project, with types of all that stands in it.
+// unit is a package of the project with full type information.
 type unit struct {
 	*loader.Package
 	types *types.Package
 	info  *types.Info
 }
 
-// program is the project with types. What it imports is checked as far as it can tell kinds apart:
-// declarations only, and of few packages. What is missing leaves holes in the types. Errors that they do not
-// account for are a doubt: whether the code compiles the compiler says.
+// program is the type-checked project. Its imports are checked only as far as necessary to distinguish kinds: only
+// declarations, and only of a few packages. Other packages are empty, which causes type errors. Any other type error raises a
+// doubt, and then the compiler decides whether the code compiles.
 type program struct {
 	genall.GenerationContext
 	files *token.FileSet
 	units []*unit
 
 	own    map[string]*unit
-	direct map[string]bool // imported by the project itself
+	direct map[string]bool // directly imported by the project
 	done   map[string]*types.Package
 	byPath map[string]*loader.Package
 
-	// doubted: there is an error in the project's own code that no hole accounts for.
+	// doubted reports an error in the project's own code that no empty package explains.
 	doubted bool
 }
 
-// usesOperon reports whether a package of the project could manage anything.
+// usesOperon reports whether a package of the project imports Operon, without which it cannot manage a kind.
 func usesOperon(roots []*loader.Package) bool {
 	return slices.ContainsFunc(roots, func(root *loader.Package) bool { return root.Package.Imports[operonPath] != nil })
 }
@@ -86,7 +86,7 @@ func check(ctx *genall.GenerationContext, files *token.FileSet) *program {
 	return p
 }
 
-// worth reports whether a package that is imported tells kinds apart.
+// worth reports whether an imported package is needed to distinguish kinds.
 func (p *program) worth(of *loader.Package) bool {
 	path := of.PkgPath
 	if p.own[path] != nil || known[path] {
@@ -106,7 +106,7 @@ func (p *program) worth(of *loader.Package) bool {
 	return false
 }
 
-// typesOf checks a package. One that is not worth it is an empty one.
+// typesOf type-checks a package. It returns an empty package if the package is not needed.
 func (p *program) typesOf(of *loader.Package) *types.Package {
 	if made := p.done[of.PkgPath]; made != nil {
 		return made
@@ -144,7 +144,7 @@ func (p *program) typesOf(of *loader.Package) *types.Package {
 
 var qualified = regexp.MustCompile(`^undefined: (\w+)\.\w+$`)
 
-// doubts tells errors from those that holes make, and from those of methods that are generated.
+// doubts reports whether an error is neither caused by empty packages nor by missing generated methods.
 func (p *program) doubts(in *loader.Package, err error) bool {
 	var said types.Error
 	if !errors.As(err, &said) || strings.Contains(said.Msg, "DeepCopy") {
@@ -159,10 +159,10 @@ func (p *program) doubts(in *loader.Package, err error) bool {
 			return p.worth(imported)
 		}
 	}
-	return false // another name than its own was given to a package
+	return false // the package was imported with another name
 }
 
-// hole is a package that nothing is known of.
+// hole returns an empty package.
 func hole(path, name string) *types.Package {
 	made := types.NewPackage(path, name)
 	made.MarkComplete()
@@ -185,5 +185,5 @@ type importer func(path string) *types.Package
 // Import implements types.Importer.
 func (i importer) Import(path string) (*types.Package, error) { return i(path), nil }
 
-// place says where something stands.
+// place returns the place of a position.
 func (p *program) place(at token.Pos) token.Position { return p.files.Position(at) }

@@ -13,10 +13,10 @@ type composer struct {
 	kind    kind
 	at      call
 	methods map[string]*types.Func
-	options map[string][]call // of Manage, by name
+	options map[string][]call // options of Manage, by name
 }
 
-// roles are the methods of a composer that the runtime calls.
+// roles lists the methods of a composer that the runtime calls.
 var roles = []string{
 	"Compose", "Observe", "RunWorkflow", "Canceled", "Upgrade", "Actions", "ComposeExternal", "Finalize", "Default", "Validate", "ValidateDeletion",
 }
@@ -26,7 +26,7 @@ func (c *composer) has(some ...string) bool {
 	return slices.ContainsFunc(some, func(role string) bool { return c.methods[role] != nil })
 }
 
-// converts reports whether versions of the kind are converted into each other by the operator.
+// converts reports whether the operator converts between versions of the kind.
 func (c *composer) converts() bool {
 	for _, name := range []string{"Hub", "ConvertTo", "ConvertFrom"} {
 		if method, _, _ := types.LookupFieldOrMethod(types.NewPointer(c.managed), true, c.managed.Obj().Pkg(), name); method != nil {
@@ -36,7 +36,7 @@ func (c *composer) converts() bool {
 	return false
 }
 
-// isOperons reports whether a function is of Operon's root package, by one of some names.
+// isOperons reports whether a function is in Operon's root package and has one of the names, if any are given.
 func isOperons(f *types.Func, names ...string) bool {
 	return isOf(f, operonPath, names...)
 }
@@ -45,7 +45,7 @@ func isOf(f *types.Func, path string, names ...string) bool {
 	return f != nil && f.Pkg() != nil && f.Pkg().Path() == path && (len(names) == 0 || slices.Contains(names, f.Name()))
 }
 
-// composers finds what is passed to operon.Manage.
+// composers finds the arguments of operon.Manage.
 func (d *deriving) composers() []*composer {
 	var all []*composer
 	for _, c := range d.calls {
@@ -90,8 +90,8 @@ func (d *deriving) composer(c call) (*composer, bool) {
 	return made, ok
 }
 
-// options records the options that a Manage is given: where they come from elsewhere, of all that
-// are made outside of any Manage.
+// options records the options of a call of Manage. If they come from elsewhere, it records all options that are created
+// outside of calls of Manage.
 func (d *deriving) options(of *composer, u *unit, from ast.Expr) {
 	plain := false
 	ast.Inspect(from, func(node ast.Node) bool {
@@ -118,7 +118,7 @@ func (d *deriving) options(of *composer, u *unit, from ast.Expr) {
 	}
 }
 
-// manageOptions are those of Manage that take rights.
+// manageOptions lists the options of Manage that need permissions.
 var manageOptions = []string{"MigrateStorage", "ApplySets", "Rules", "WithoutStatus"}
 
 func (d *deriving) inManage(c call) bool {
@@ -127,7 +127,7 @@ func (d *deriving) inManage(c call) bool {
 	})
 }
 
-// operator is the name that is given to operon.Main or operon.Run, if it is a constant.
+// operator returns the name that is passed to operon.Main or operon.Run, if it is a constant.
 func (d *deriving) operator() string {
 	for _, c := range d.calls {
 		at := 0
@@ -150,7 +150,7 @@ func argument(c call, nth int) ast.Expr {
 	return nil
 }
 
-// constantOf is the text that an expression stands for, "" if it is not constant.
+// constantOf returns the constant text of an expression, or "" if it is not constant.
 func constantOf(u *unit, of ast.Expr) string {
 	if of == nil {
 		return ""

@@ -13,19 +13,19 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// Derived is what the code of a project takes.
+// Derived holds the permissions that the code of a project needs.
 type Derived struct {
-	// Operator is the name that operon.Main is given, "" if it is not constant.
+	// Operator is the name that is passed to operon.Main, or "" if it is not constant.
 	Operator string
-	// Rules have no two of one resource, name and namespace.
+	// Rules are the rules. Each combination of resource, name and namespace occurs once.
 	Rules []Rule
-	// Notes are what the code does not tell.
+	// Notes describe what the code does not determine.
 	Notes []Note
-	// Doubted: the code may not compile, and then what it takes is not what it says.
+	// Doubted reports that the code may not compile. In this case, the rules may be wrong.
 	Doubted bool
 }
 
-// Note is something that the code does not tell.
+// Note describes something that the code does not determine.
 type Note struct {
 	Place token.Position
 	Text  string
@@ -35,8 +35,8 @@ func (n Note) String() string { return fmt.Sprintf("%s: %s", n.Place, n.Text) }
 
 var errNoFiles = errors.New("rights: Files is nil: it has to be the file set that the packages were loaded with")
 
-// Derive finds what the composers of a project take, and the API that it serves by itself. Without either that is
-// nothing. Nothing is written.
+// Derive finds the permissions that the composers of a project and an API that it serves itself need. A project without
+// either needs none. Nothing is written.
 func Derive(ctx *genall.GenerationContext, files *token.FileSet, shards bool) (*Derived, error) {
 	if !usesOperon(ctx.Roots) {
 		return &Derived{}, nil
@@ -60,7 +60,7 @@ func Derive(ctx *genall.GenerationContext, files *token.FileSet, shards bool) (*
 	return &Derived{Operator: name, Rules: merged(d.rules), Notes: d.tellable(), Doubted: p.doubted}, nil
 }
 
-// deriving is what is known on the way.
+// deriving is the state of a derivation.
 type deriving struct {
 	*program
 	*index
@@ -73,7 +73,7 @@ func (d *deriving) note(at token.Pos, format string, args ...any) {
 	d.notes = append(d.notes, Note{d.place(at), fmt.Sprintf(format, args...)})
 }
 
-// tellable are the notes in order, each once.
+// tellable returns the notes in order, each once.
 func (d *deriving) tellable() []Note {
 	slices.SortFunc(d.notes, func(a, b Note) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(d.notes)
@@ -81,7 +81,7 @@ func (d *deriving) tellable() []Note {
 
 func (d *deriving) may(verbs []string, of kind, why string) { d.mayOn(verbs, of, "", why) }
 
-// mayOn is may of a subresource.
+// mayOn is like may, for a subresource.
 func (d *deriving) mayOn(verbs []string, of kind, subresource, why string) {
 	resource := of.Resource
 	if subresource != "" {
@@ -94,7 +94,7 @@ func (d *deriving) mayNamed(verbs []string, of kind, name, namespace, why string
 	d.rules = append(d.rules, Rule{Of: rbac.Permission{Group: of.Group, Resource: of.Resource, Name: name, Namespace: namespace}, Verbs: verbs, Why: why})
 }
 
-// reached finds what a composer's methods come to.
+// reached finds the permissions that a composer's methods need.
 func (d *deriving) reached(c *composer) {
 	sites := d.walk(c)
 	held := c.has("ComposeExternal", "Finalize") || len(c.options["ApplySets"]) > 0 || d.shards
@@ -124,7 +124,7 @@ func (d *deriving) reached(c *composer) {
 	}
 }
 
-// undoes reports whether work on the object itself may have to be undone.
+// undoes reports whether a workflow of the composer may have to be undone.
 func (d *deriving) undoes(c *composer, sites []*site) bool {
 	if !c.has("RunWorkflow") {
 		return false
@@ -138,12 +138,12 @@ func (d *deriving) undoes(c *composer, sites []*site) bool {
 	return slices.ContainsFunc(sites, func(s *site) bool { return isOf(s.callee, stepsPath, "Job", "Save", "Scale") })
 }
 
-// isMethod reports whether a function is a method of a type, by its package.
+// isMethod reports whether a function is a method of a type in a package and has one of the names.
 func isMethod(f *types.Func, path, of string, names ...string) bool {
 	return isOf(f, path, names...) && receiverOf(f) == of
 }
 
-// receiverOf is the name of the type that a method is of.
+// receiverOf returns the name of a method's receiver type.
 func receiverOf(f *types.Func) string {
 	receiver := f.Type().(*types.Signature).Recv()
 	if receiver == nil {
@@ -159,8 +159,8 @@ func receiverOf(f *types.Func) string {
 	return ""
 }
 
-// kindsOf are the kinds that an argument of a call may be of. What cannot be told is noted, with the marker
-// to write, unless it stands there.
+// kindsOf returns the kinds that an argument of a call may have. If a kind is unknown, it adds a note with the marker to
+// write, unless the marker exists.
 func (d *deriving) kindsOf(s call, nth int, what string) []kind {
 	said, told := d.markersAt(s.Pos())
 	if told {
@@ -193,5 +193,5 @@ func (d *deriving) kindsOf(s call, nth int, what string) []kind {
 	return slices.Compact(kinds)
 }
 
-// marker is what to write where the code does not tell.
+// marker describes what to write if the code does not determine the kind.
 const marker = "write above it // +operon:kind:group=GROUP,resource=PLURAL"

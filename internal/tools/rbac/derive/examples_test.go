@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac/derive"
 )
 
-// Why the Roles that were written by hand for the examples differ from the derived ones.
+// Reasons for the differences between the manually written Roles of the examples and the derived ones.
 var (
 	ownLeases   = "leases are the operator's own: permissions on all leases would allow it to take the leadership of other programs"
 	differences = map[string]map[string]string{
@@ -44,8 +44,8 @@ func leasesByName(others map[string]string, names ...string) map[string]string {
 	return all
 }
 
-// The Roles of the examples come of their code alone: no marker is left in it. That they are enough, and
-// not too much, their own tests show (TestReliable of each).
+// The Roles of the examples are derived from their code alone, without markers. The examples' own tests (TestReliable of
+// each) show that they are sufficient and minimal.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for name, why := range differences {
@@ -89,7 +89,7 @@ func readFile(t *testing.T, path ...string) string {
 	return string(content)
 }
 
-// rightsIn are the rights in a file of Roles, one a verb: [NAMESPACE:] GROUP RESOURCE[=NAME] VERB.
+// rightsIn returns the permissions in a file of Roles, one for each verb: [NAMESPACE:] GROUP RESOURCE[=NAME] VERB.
 func rightsIn(t *testing.T, roles string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Known is what is taken for the resource of a kind of Kubernetes itself, and for its scope.
+// Known is the derived resource and scope of a kind of Kubernetes itself.
 type Known struct {
 	Resource string
 	Cluster  bool
 }
 
-// WellKnown are the kinds of Kubernetes itself as they are derived from their Go types.
+// WellKnown returns the kinds of Kubernetes itself as they are derived from their Go types.
 func WellKnown() (map[schema.GroupVersionKind]Known, error) {
 	direct := map[string]bool{}
 	var paths []string

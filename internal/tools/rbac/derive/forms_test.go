@@ -18,7 +18,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
-// forms are the projects in testdata/forms, by their directories, loaded once.
+// forms returns the projects in testdata/forms by directory, loaded once.
 func forms(t *testing.T, files *token.FileSet) map[string]*genall.GenerationContext {
 	t.Helper()
 	all, _ := load(t, ".", derive.Generator{}, files, "./testdata/forms/...")
@@ -40,7 +40,7 @@ func forms(t *testing.T, files *token.FileSet) map[string]*genall.GenerationCont
 	return found
 }
 
-// What is derived of each way to write a composer: the golden file beside it has the Roles and the notes.
+// For each way to write a composer, the derived Roles and notes match the golden file.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	files := token.NewFileSet()
@@ -74,7 +74,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// ownRole: a project without composers gets what controller-tools makes of its markers.
+// ownRole: a project without composers gets the Role that controller-tools generates from its markers.
 func ownRole(t *testing.T, ctx *genall.GenerationContext, files *token.FileSet) {
 	t.Helper()
 	if err := (derive.Generator{Project: "plain", Files: files}).Generate(ctx); err != nil {

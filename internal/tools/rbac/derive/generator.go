@@ -16,27 +16,26 @@ import (
 
 // Generator writes role.yaml. It is a genall.Generator.
 //
-// Guarantees: what a project without composers gets is, byte by byte, what controller-tools
-// writes. Rules of markers and of composers are merged by controller-tools' own rules.
-// Assumptions: the roots that it works on are all packages of the project.
-// Caveats: files of tests and packages providers of the project are not looked at.
+// Guarantees: for a project without composers, the output is identical to the output of controller-tools, byte for byte.
+// Rules of markers and of composers are merged by controller-tools' own code. Assumptions: the roots are all packages of the
+// project. Caveats: test files and packages that provide the project are not analyzed.
 type Generator struct {
-	// RoleName is the name of the Role. Empty: that of the operator, as operon.Main is given it, and
-	// Project where it is given none.
+	// RoleName is the name of the Role. If it is empty, the name of the operator that is passed to operon.Main is used, or
+	// Project if there is none.
 	RoleName, Project string
-	// HeaderFile is put before the Role, Year instead of its YEAR.
+	// HeaderFile is the file whose content is written before the Role, and Year replaces YEAR in it.
 	HeaderFile, Year string
-	// Shards: the operator is run with --shards, which takes rights of its own.
+	// Shards reports that the operator runs with --shards, which needs additional permissions.
 	Shards bool
-	// Files is what the packages were loaded with.
+	// Files is the file set with which the packages were loaded.
 	Files *token.FileSet
-	// Note gets a sentence for each thing that the code does not tell, with its place. It may be nil.
+	// Note receives a sentence, with its place, for each thing that the code does not determine. It may be nil.
 	Note func(string)
 	// Doubt is called if the code may not compile. It may be nil.
 	Doubt func()
 }
 
-// With is the generator that works on packages which were loaded with files, and tells its notes and doubts.
+// With returns a generator for packages that were loaded with files, which reports its notes and doubts.
 func (g Generator) With(files *token.FileSet, note func(string), doubt func()) genall.Generator {
 	g.Files, g.Note, g.Doubt = files, note, doubt
 	return g
@@ -72,8 +71,8 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 	return ctx.WriteYAML("role.yaml", header, roles, genall.WithTransform(genall.TransformRemoveCreationTimestamp))
 }
 
-// roles are those of the markers together with what is derived. The latter is given to controller-tools as
-// markers of one more package, so that there is one place that merges and sorts.
+// roles returns the Roles of the markers and of the derived rules. The derived rules are passed to controller-tools as
+// markers of an additional package, so that all rules are merged and sorted at one place.
 func (g Generator) roles(ctx *genall.GenerationContext, derived *Derived) ([]any, error) {
 	name := cmp.Or(g.RoleName, derived.Operator, g.Project)
 	if len(derived.Rules) == 0 {

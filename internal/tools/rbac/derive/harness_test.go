@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac/derive"
 )
 
-// kept is what a generator wrote, by file. It is a genall.OutputRule.
+// kept is the output of a generator, by file. It is a genall.OutputRule.
 type kept map[string]*bytes.Buffer
 
 func (k kept) Open(_ *loader.Package, path string) (io.WriteCloser, error) {
@@ -28,7 +28,7 @@ type writer struct{ io.Writer }
 
 func (writer) Close() error { return nil }
 
-// load loads the packages of a directory as `operon generate` does.
+// load loads the packages of a directory like `operon generate`.
 func load(t *testing.T, dir string, generator genall.Generator, files *token.FileSet, patterns ...string) (*genall.GenerationContext, kept) {
 	t.Helper()
 	roots, err := loader.LoadRootsWithConfig(&packages.Config{Context: t.Context(), Dir: dir, Fset: files}, patterns...)
@@ -45,7 +45,8 @@ func load(t *testing.T, dir string, generator genall.Generator, files *token.Fil
 	}, out
 }
 
-// generated is the Role that is made for the packages of a directory, and the notes, their places without directories.
+// generated returns the Role that is generated for the packages of a directory, and the notes, with places without
+// directories.
 func generated(t *testing.T, dir string, with derive.Generator, patterns ...string) (role string, notes []string) {
 	t.Helper()
 	with.Files = token.NewFileSet()

@@ -19,16 +19,16 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// kind is a kind of objects as rules name it.
+// kind is a kind of objects in the form that rules use.
 type kind struct {
 	Group, Resource string
-	// Kind is its name, as people know it; empty where only a marker told.
+	// Kind is its name; it is empty if only a marker names the resource.
 	Kind string
-	// Cluster: its objects are in no namespace.
+	// Cluster reports that its objects are cluster-scoped.
 	Cluster bool
 }
 
-// wellKnown are the kinds of Kubernetes itself, by the paths and names of their Go types.
+// wellKnown returns the kinds of Kubernetes itself, by the paths and names of their Go types.
 var wellKnown = sync.OnceValue(func() map[string]schema.GroupVersionKind {
 	scheme := runtime.NewScheme()
 	found := map[string]schema.GroupVersionKind{}
@@ -45,7 +45,7 @@ var wellKnown = sync.OnceValue(func() map[string]schema.GroupVersionKind {
 
 func typeName(of reflect.Type) string { return of.PkgPath() + "." + of.Name() }
 
-// kindOf is the kind that a Go type is of. It returns false for a type of no API group that is known.
+// kindOf returns the kind of a Go type. It returns false if the type is not in a known API group.
 func (p *program) kindOf(of *types.Named) (kind, bool) {
 	name := of.Obj()
 	if gvk, ok := wellKnown()[name.Pkg().Path()+"."+name.Name()]; ok {
@@ -77,12 +77,12 @@ func (p *program) kindOf(of *types.Named) (kind, bool) {
 	return made, true
 }
 
-// eachType shows the types of a package with their markers. What is wrong with markers others say.
+// eachType calls show for the types of a package with their markers. Other generators report errors in markers.
 func (p *program) eachType(of *loader.Package, show func(*markers.TypeInfo)) {
 	_ = markers.EachType(p.Collector, of, show)
 }
 
-// groupOf is the API group of a package: by its marker, or by the constant that generated clients use.
+// groupOf returns the API group of a package: from its marker, or from the constant that generated clients use.
 func (p *program) groupOf(of *loader.Package, checked *types.Package) (string, bool) {
 	if said, err := markers.PackageMarkers(p.Collector, of); err == nil {
 		if group, ok := said.Get("groupName").(string); ok {
@@ -97,7 +97,7 @@ func (p *program) groupOf(of *loader.Package, checked *types.Package) (string, b
 	return "", false
 }
 
-// said reports whether a comment above a type holds a line.
+// said reports whether a comment above a type contains a line.
 func (p *program) said(of *types.Named, line string) bool {
 	within := p.byPath[of.Obj().Pkg().Path()]
 	if within == nil {
@@ -118,7 +118,7 @@ func (p *program) said(of *types.Named, line string) bool {
 	return false
 }
 
-// commented reports whether a line stands in the comment of a declaration, or in the one right before it.
+// commented reports whether a line is in the comment of a declaration, or in a comment before it.
 func commented(file *ast.File, block *ast.GenDecl, line string) bool {
 	from := block.Pos()
 	for _, other := range file.Decls {
@@ -139,8 +139,8 @@ func commented(file *ast.File, block *ast.GenDecl, line string) bool {
 	return false
 }
 
-// objectOf finds the API type in the type of an expression: that of an object, a pointer to one, a list of
-// them, or of an API's list.
+// objectOf finds the API type in the type of an expression: an object, a pointer to one, a list of objects, or an API's list
+// type.
 func objectOf(of types.Type) *types.Named {
 	switch of := types.Unalias(of).(type) {
 	case *types.Pointer:
@@ -166,7 +166,7 @@ func objectOf(of types.Type) *types.Named {
 	return nil
 }
 
-// itemOf is the type of the items of an API's list.
+// itemOf returns the type of the items of an API's list type.
 func itemOf(list *types.Struct) *types.Named {
 	if !embeds(list, "TypeMeta") || !embeds(list, "ListMeta") {
 		return nil
@@ -188,7 +188,7 @@ func embeds(fields *types.Struct, name string) bool {
 	return false
 }
 
-// loose reports whether objects of a type may be of any kind.
+// loose reports whether objects of a Go type may have any kind.
 func loose(of *types.Named) bool {
 	switch of.Obj().Name() {
 	case "Unstructured", "UnstructuredList":

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// What is taken for the plural and the scope of a kind of Kubernetes itself is what an API server says.
+// The derived plural and scope of each kind of Kubernetes itself is the one that an API server reports.
 func TestKindsOfKubernetes(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// library is what calls of package steps and of clients take.
+// library adds the permissions for calls of package steps and of clients.
 func (d *deriving) library(c *composer, s *site) {
 	switch {
 	case isOf(s.callee, stepsPath, "Job"):
@@ -27,7 +27,7 @@ func (d *deriving) library(c *composer, s *site) {
 	}
 }
 
-// interfaces of controller-runtime's client, by the names of their methods.
+// Interfaces of controller-runtime's client, and the verbs of their methods.
 var (
 	onObjects = map[string][]string{
 		"Get": {"get"}, "List": {"list"}, "Create": {"create"}, "Update": update, "Patch": patch, "Delete": remove,
@@ -36,7 +36,8 @@ var (
 	withObjects = []string{"Reader", "Writer", "Client", "WithWatch", "SubResourceWriter", "SubResourceClient", "StatusWriter", "SubResourceReader"}
 )
 
-// client is what a request by a client takes, which composers are given without a cache: one verb each.
+// client adds the permission for a request by a client. Clients of composers have no cache, so that each request needs one
+// verb.
 func (d *deriving) client(s *site) {
 	verbs, at := onObjects[s.callee.Name()], 1
 	if verbs == nil || !slices.Contains(withObjects, receiverOf(s.callee)) {
@@ -54,14 +55,14 @@ func (d *deriving) client(s *site) {
 	}
 }
 
-// applies reports whether a patch is one that makes what is not there.
+// applies reports whether a patch is an apply, which creates objects that do not exist.
 func applies(s *site) bool {
 	return slices.ContainsFunc(s.Args, func(arg ast.Expr) bool {
 		return syntax.Any(arg, func(ident *ast.Ident) bool { return ident.Name == "Apply" || ident.Name == "ApplyPatchType" })
 	})
 }
 
-// subresourceOf is what Status() or SubResource("name") stands before a request for.
+// subresourceOf returns the subresource that Status() or SubResource("name") selects for a request.
 func subresourceOf(s *site) string {
 	method, ok := ast.Unparen(s.Fun).(*ast.SelectorExpr)
 	if !ok {

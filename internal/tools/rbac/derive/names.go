@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// made finds the composite literals that an object is made by.
+// made finds the composite literals that create an object.
 func (d *deriving) made(from source, seen map[ast.Expr]bool) []source {
 	if from.expr == nil || seen[from.expr] {
 		return nil
@@ -47,7 +47,7 @@ func (d *deriving) made(from source, seen map[ast.Expr]bool) []source {
 	return all
 }
 
-// metadataOf are the values that a field of metadata is given where an object is made.
+// metadataOf returns the values of a metadata field in the literals that create an object.
 func (d *deriving) metadataOf(s call, name string) []source {
 	var all []source
 	for _, lit := range d.made(source{unit: s.unit, expr: argument(s, 0)}, map[ast.Expr]bool{}) {
@@ -95,8 +95,8 @@ func sameNamespace(of ast.Expr) bool {
 	return false
 }
 
-// renamed reports whether a child gets another name or namespace when its owner's spec or status changes: the
-// one of the old name is pruned then.
+// renamed reports whether the name or namespace of a child depends on its owner's spec or status. If it changes, the child
+// with the old name is deleted.
 func (d *deriving) renamed(s call) bool {
 	for _, name := range append(d.metadataOf(s, "Name"), d.metadataOf(s, "Namespace")...) {
 		varies := false
@@ -113,7 +113,7 @@ func (d *deriving) renamed(s call) bool {
 	return false
 }
 
-// looseKind is the kind of an object whose Go type does not tell, where it is set by constants.
+// looseKind returns the kind of an object whose Go type does not determine it, if it is set to constants.
 func (d *deriving) looseKind(from source) (kind, bool) {
 	group, name := "", ""
 	if variables := d.variables(from, map[ast.Expr]bool{}); len(variables) > 0 {
@@ -144,7 +144,7 @@ func (d *deriving) looseKind(from source) (kind, bool) {
 	return d.named(group, name), true
 }
 
-// named is a kind of which only the name is known: as one of the project's own types says, or as is usual.
+// named returns a kind of which only the name is known: from the project's own types, or by convention.
 func (d *deriving) named(group, name string) kind {
 	for _, u := range d.units {
 		if declared, ok := u.types.Scope().Lookup(name).(*types.TypeName); ok {
@@ -164,7 +164,7 @@ func (d *deriving) named(group, name string) kind {
 	return kind{Group: group, Kind: name, Resource: strings.ToLower(flect.Pluralize(name))}
 }
 
-// variables are those that hold an object: here, and where a function returns it.
+// variables returns the variables that hold an object, including those in functions that return it.
 func (d *deriving) variables(from source, seen map[ast.Expr]bool) []types.Object {
 	if from.expr == nil || seen[from.expr] {
 		return nil
@@ -196,10 +196,10 @@ func (d *deriving) variables(from source, seen map[ast.Expr]bool) []types.Object
 	return append(all, of)
 }
 
-// deepest is how far constants are followed.
+// deepest is the maximum depth to which constants are followed.
 const deepest = 5
 
-// groupKind is what a schema.GroupVersionKind, or a GroupVersion, of constants says.
+// groupKind returns the group and kind in a constant schema.GroupVersionKind or GroupVersion.
 func (d *deriving) groupKind(from source, depth int) (group, name string) {
 	if from.expr == nil || depth > deepest {
 		return "", ""
@@ -244,7 +244,7 @@ func (d *deriving) groupKind(from source, depth int) (group, name string) {
 	return "", ""
 }
 
-// literalKind is what a literal says: of an unstructured object's map, or of TypeMeta.
+// literalKind returns the group and kind in a literal: an unstructured object's map, or TypeMeta.
 func literalKind(lit source) (group, name string) {
 	said := map[string]string{}
 	ast.Inspect(lit.expr, func(node ast.Node) bool {
@@ -256,7 +256,7 @@ func literalKind(lit source) (group, name string) {
 		if ident, ok := pair.Key.(*ast.Ident); ok && key == "" {
 			key = map[string]string{"APIVersion": "apiVersion", "Kind": "kind"}[ident.Name]
 		}
-		if (key == "apiVersion" || key == "kind") && said[key] == "" { // the outermost comes first
+		if (key == "apiVersion" || key == "kind") && said[key] == "" { // the outermost is first
 			said[key] = value
 		}
 		return true
@@ -267,10 +267,10 @@ func literalKind(lit source) (group, name string) {
 	return schema.FromAPIVersionAndKind(said["apiVersion"], "").Group, said["kind"]
 }
 
-// kindMarker says of which kind an object is that the code does not tell.
+// kindMarker specifies the kind of an object if the code does not determine it.
 const kindMarker = "+operon:kind:"
 
-// markersAt are the kinds that comments on a line, or in the lines right above it, say.
+// markersAt returns the kinds in markers on a line, or in the lines directly above it.
 func (d *deriving) markersAt(at token.Pos) (kinds []kind, told bool) {
 	line := d.place(at)
 	for _, u := range d.units {
@@ -294,7 +294,7 @@ func (d *deriving) markersAt(at token.Pos) (kinds []kind, told bool) {
 	return kinds, told
 }
 
-// parsed reads the arguments of a marker of a kind.
+// parsed parses the arguments of a kind marker.
 func (d *deriving) parsed(at token.Pos, text string) []kind {
 	var made kind
 	for argument := range strings.SplitSeq(text, ",") {

@@ -14,22 +14,22 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// Own is the namespace of rules that hold in the operator's own: kubebuilder's placeholder for it.
+// Own is the namespace of rules for the operator's own namespace: kubebuilder's placeholder for it.
 const Own = "system"
 
-// Rule is a permission that the code needs, with all its verbs.
+// Rule is a permission that the code needs, with all verbs.
 type Rule struct {
-	// Of is what the permission is about, without a verb. Its namespace is empty for the whole cluster, or Own.
+	// Of is the permission without a verb. Its namespace is empty for the whole cluster, or Own.
 	Of    rbac.Permission
 	Verbs []string
-	// Why names what needs it, for people.
+	// Why describes for users what needs it.
 	Why string
 }
 
-// Marker is the comment that asks for the same.
+// Marker returns the comment that requests the same permission.
 func (r Rule) Marker() string { return rbac.Marker(r.Of, r.Verbs...) }
 
-// merged has one rule for each permission, in order.
+// merged merges rules into one for each permission, in order.
 func merged(rules []Rule) []Rule {
 	found := map[rbac.Permission]*Rule{}
 	for _, rule := range rules {
@@ -53,7 +53,7 @@ func merged(rules []Rule) []Rule {
 	return made
 }
 
-// packageOf is a package that has the rules as its markers, and nothing else.
+// packageOf returns a package that contains only the rules, as markers.
 func packageOf(rules []Rule) (*loader.Package, error) {
 	var text strings.Builder
 	for _, rule := range rules {

@@ -8,20 +8,21 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// aggregatedPath is the package by which an operator is an API server itself.
+// aggregatedPath is the package with which an operator is itself an API server.
 const aggregatedPath = operonPath + "/aggregated"
 
-// Kinds that an API server works with, beside its own.
+// Kinds that an API server uses, besides its own.
 var (
 	apiServices = kind{Group: "apiregistration.k8s.io", Resource: "apiservices"}
 	reviews     = kind{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}
 	configMaps  = kind{Resource: "configmaps"}
 )
 
-// trust is how the front proxy of the cluster is known, by whom alone callers are told.
+// trust is the ConfigMap with which the cluster's front proxy is authenticated. Only the front proxy reports the identity of
+// clients.
 const trust, trustNamespace = "extension-apiserver-authentication", "kube-system"
 
-// serves finds the versions that the operator serves by itself, VERSION.GROUP, and gives what that takes.
+// serves finds the versions that the operator serves itself, VERSION.GROUP, and adds the permissions for them.
 func (d *deriving) serves(operator string) bool {
 	var versions []string
 	found := false
@@ -51,14 +52,14 @@ func (d *deriving) serves(operator string) bool {
 		d.note(d.calls[0].Pos(), "aggregated.Serve: the operator's name is not a constant: write markers for its Secret, as docs/runtime/apiserver.md lists them")
 		return true
 	}
-	for _, service := range []string{operator, operator + "-webhook"} { // as `operon up` and as manifests call it
+	for _, service := range []string{operator, operator + "-webhook"} { // the names that `operon up` and the manifests use
 		d.mayNamed(keep, secrets, service+"-certificates", Own, why)
 	}
 	return true
 }
 
-// servedBy is the version of the kind that a call of aggregated.Kind or Review serves: of what the methods of the
-// reader return. The type argument would tell too, except for methods that are generated, without which it does not fit.
+// servedBy returns the version of the kind that a call of aggregated.Kind or Review serves: the kind that the reader's
+// methods return. The type argument cannot be used, because it does not fit its constraint without its generated methods.
 func (d *deriving) servedBy(c call) (string, bool) {
 	reader := c.info.TypeOf(argument(c, 0))
 	if reader == nil {
@@ -80,7 +81,7 @@ func (d *deriving) servedBy(c call) (string, bool) {
 	return "", false
 }
 
-// versionOf is the version that a type is of: what its package's marker says, or the package's name.
+// versionOf returns the version of a type: from its package's marker, or the package's name.
 func (p *program) versionOf(of *types.Named) string {
 	within := p.byPath[of.Obj().Pkg().Path()]
 	if within == nil {

@@ -7,32 +7,32 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// source is an expression of the project, or one of the values that it returns.
+// source is an expression of the project, or one of its values.
 type source struct {
 	unit *unit
 	expr ast.Expr
-	// nth of the values of a call, or of what a range yields.
+	// nth is the index among the values of a call, or of a range.
 	nth int
 }
 
-// index says where the values of the project's variables, fields and parameters come from, whatever the
-// order in which things happen.
+// index records where the values of the project's variables, fields and parameters come from, regardless of the order of
+// execution.
 type index struct {
-	// values are what is assigned to a variable, a field or a parameter.
+	// values holds everything that is assigned to a variable, a field or a parameter.
 	values map[types.Object][]source
-	// bodies are the functions of the project.
+	// bodies holds the functions of the project.
 	bodies map[*types.Func]function
-	// named are the methods of the project by name, for calls through interfaces.
+	// named holds the methods of the project by name, for calls through interfaces.
 	named map[string][]*types.Func
-	// converted is what becomes an interface somewhere, outside of calls of what is not the project's.
+	// converted holds the values that are converted to interfaces, except in calls of functions outside the project.
 	converted []conversion
 	// calls are all calls.
 	calls []call
-	// inits are the values of package variables.
+	// inits holds the initial values of package variables.
 	inits map[types.Object]source
 }
 
-// conversion is a value of the project that becomes an interface.
+// conversion is a value of the project that is converted to an interface.
 type conversion struct {
 	source
 	to types.Type
@@ -44,7 +44,7 @@ type function struct {
 	decl *ast.FuncDecl
 }
 
-// call is a call of something that has a name.
+// call is a call of a named function or method.
 type call struct {
 	*unit
 	*ast.CallExpr
@@ -87,7 +87,7 @@ func (x *index) declare(u *unit, file *ast.File) {
 	}
 }
 
-// note records what flows where in a node.
+// note records the data flow in a node.
 func (x *index) note(u *unit, node ast.Node) {
 	switch n := node.(type) {
 	case *ast.AssignStmt:
@@ -132,7 +132,7 @@ func (x *index) assign(u *unit, to, from []ast.Expr) {
 	}
 }
 
-// flow records what an expression is given.
+// flow records a value that is assigned to an expression.
 func (x *index) flow(u *unit, to ast.Expr, from source) {
 	if object := target(u, to); object != nil {
 		x.values[object] = append(x.values[object], from)
@@ -140,7 +140,7 @@ func (x *index) flow(u *unit, to ast.Expr, from source) {
 	x.convert(typeOf(u, to), from)
 }
 
-// target is the variable or field that an expression stands for: of an element, what it is in.
+// target returns the variable or field of an expression. For an element, it is the variable or field that contains it.
 func target(u *unit, of ast.Expr) types.Object {
 	switch e := of.(type) {
 	case *ast.ParenExpr:
@@ -169,7 +169,7 @@ func typeOf(u *unit, of ast.Expr) types.Type {
 	return u.info.TypeOf(of)
 }
 
-// convert records a value that becomes an interface.
+// convert records a value that is converted to an interface.
 func (x *index) convert(to types.Type, from source) {
 	if to == nil || !types.IsInterface(to) {
 		return
@@ -179,7 +179,7 @@ func (x *index) convert(to types.Type, from source) {
 	}
 }
 
-// compose records what stands in a composite literal.
+// compose records the values in a composite literal.
 func (x *index) compose(u *unit, lit *ast.CompositeLit) {
 	is := u.info.TypeOf(lit)
 	if is == nil {
@@ -222,7 +222,7 @@ func (x *index) elements(u *unit, of types.Type, all []ast.Expr) {
 	}
 }
 
-// call records a call and, of what is the project's, of its arguments.
+// call records a call and, for functions of the project, its arguments.
 func (x *index) call(u *unit, c *ast.CallExpr) {
 	if u.info.Types[c.Fun].IsType() && len(c.Args) == 1 {
 		x.convert(u.info.TypeOf(c), source{unit: u, expr: c.Args[0]})
@@ -255,7 +255,7 @@ func (x *index) call(u *unit, c *ast.CallExpr) {
 	}
 }
 
-// callOfValue records the arguments of a function that has no name.
+// callOfValue records the arguments of a call of a function value.
 func (x *index) callOfValue(u *unit, c *ast.CallExpr) {
 	signature, ok := underlyingOf(u.info.TypeOf(c.Fun)).(*types.Signature)
 	for i, arg := range c.Args {
@@ -279,7 +279,7 @@ func elementIf(of types.Type, variadic bool) types.Type {
 	return of
 }
 
-// implementations are the functions of the project that a call may be of.
+// implementations returns the functions of the project that a call may call.
 func (x *index) implementations(f *types.Func) []*types.Func {
 	f = f.Origin()
 	if _, own := x.bodies[f]; own {
@@ -291,7 +291,7 @@ func (x *index) implementations(f *types.Func) []*types.Func {
 	return nil
 }
 
-// results records what a function returns where its results are interfaces.
+// results records the values that a function returns as interfaces.
 func (x *index) results(u *unit, of *ast.FuncType, body *ast.BlockStmt) {
 	if of.Results == nil || body == nil {
 		return
@@ -311,7 +311,7 @@ func (x *index) results(u *unit, of *ast.FuncType, body *ast.BlockStmt) {
 	}
 }
 
-// returnsOf are the values that a function returns, those of functions inside it left out.
+// returnsOf returns the values that a function returns, without those of function literals inside it.
 func returnsOf(body *ast.BlockStmt) [][]ast.Expr {
 	var all [][]ast.Expr
 	ast.Inspect(body, func(node ast.Node) bool {
@@ -335,7 +335,7 @@ func isBuiltin(u *unit, c *ast.CallExpr, name string) bool {
 	return builtin
 }
 
-// calleeOf is the function that is called, nil for a value.
+// calleeOf returns the called function, or nil if a function value is called.
 func calleeOf(u *unit, c *ast.CallExpr) *types.Func {
 	found, _ := typeutil.Callee(u.info, c).(*types.Func)
 	return found

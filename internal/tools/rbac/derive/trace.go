@@ -5,20 +5,20 @@ import (
 	"go/types"
 )
 
-// tracer follows a value back to the objects that it may be.
+// tracer follows a value back to the types of objects that it may have.
 type tracer struct {
 	*program
 	*index
 	seen  map[ast.Expr]bool
 	found map[*types.Named]bool
-	// loose are where objects of any kind are made, or come from.
+	// loose holds the sources of objects whose Go type allows any kind.
 	loose []source
-	// lost: something could not be followed.
+	// lost reports that a value could not be followed.
 	lost bool
 }
 
-// trace finds the types that an object may be of. What a value of an interface may be and cannot be
-// followed is taken to be any object that becomes such an interface in the project.
+// trace finds the types that an object may have. If a value of an interface cannot be followed, it is assumed to be any
+// object that is converted to this interface in the project.
 func (p *program) trace(x *index, from source) *tracer {
 	t := &tracer{program: p, index: x, seen: map[ast.Expr]bool{}, found: map[*types.Named]bool{}}
 	t.follow(from)
@@ -33,7 +33,7 @@ func (p *program) trace(x *index, from source) *tracer {
 	return t
 }
 
-// interfaceIn is the interface that a type is, or is a list of; of a type parameter its constraint.
+// interfaceIn returns the interface of a type or of the elements of a list. For a type parameter, it is the constraint.
 func interfaceIn(of types.Type) types.Type {
 	switch is := types.Unalias(of).(type) {
 	case *types.Slice:
@@ -74,7 +74,7 @@ func (t *tracer) follow(from source) {
 	t.into(from)
 }
 
-// into follows an expression whose type does not tell.
+// into follows an expression whose type does not determine the object.
 func (t *tracer) into(from source) {
 	u := from.unit
 	switch e := ast.Unparen(from.expr).(type) {
@@ -106,7 +106,7 @@ func (t *tracer) into(from source) {
 	}
 }
 
-// variable follows all that a variable, a field or a parameter is given.
+// variable follows all values that are assigned to a variable, a field or a parameter.
 func (t *tracer) variable(of types.Object) {
 	values := t.values[of]
 	if of == nil || len(values) == 0 {
@@ -117,7 +117,7 @@ func (t *tracer) variable(of types.Object) {
 	}
 }
 
-// result follows what a call returns.
+// result follows the result of a call.
 func (t *tracer) result(from source, c *ast.CallExpr) {
 	u := from.unit
 	if u.info.Types[c.Fun].IsType() || isBuiltin(u, c, "append") {
@@ -140,7 +140,7 @@ func (t *tracer) result(from source, c *ast.CallExpr) {
 	if len(bodies) > 0 {
 		return
 	}
-	// What is not the project's and makes a value of others: slices.Concat, DeepCopyObject.
+	// Functions outside the project that return a value based on others: slices.Concat, DeepCopyObject.
 	if method, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok && u.info.Selections[method] != nil {
 		t.follow(source{unit: u, expr: method.X})
 		return

@@ -10,28 +10,28 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// What the runtime does with objects, as verbs. Who changes what it sends changes this.
+// The verbs for each kind of access by the runtime. They must match the requests that the runtime sends.
 var (
-	// read: by a watch, of what is there, and by a look at one object.
+	// read: a watch of all objects, and a read of one object.
 	read = []string{"get", "list", "watch"}
-	// keep: children are applied, which makes them, too.
+	// keep: children are applied, which also creates them.
 	keep   = []string{"get", "list", "watch", "create", "patch"}
 	remove = []string{"delete"}
 	patch  = []string{"patch"}
 	update = []string{"update"}
-	// tell: events are made, and patched when they happen again.
+	// tell: events are created, and patched when they occur again.
 	tell = []string{"create", "patch"}
-	// hold: Leases of leader election and of the record of composed kinds, if their names are not known.
+	// hold: Leases for leader election and for the record of composed kinds, if their names are unknown.
 	hold = []string{"get", "create", "update"}
-	// share: Leases of replicas that share objects.
+	// share: Leases of replicas that divide the objects among themselves.
 	share = []string{"get", "list", "watch", "create", "update", "delete"}
-	// register: what API servers ask the operator for.
+	// register: webhook configurations and admission policies with which API servers call the operator.
 	register = []string{"get", "list", "watch", "create", "patch", "delete"}
-	// convert: the definition of a kind that the operator converts.
+	// convert: the definition of a kind whose versions the operator converts.
 	convert = []string{"get", "list", "watch", "patch"}
 )
 
-// Kinds that the runtime works on itself.
+// Kinds that the runtime itself uses.
 var (
 	leases      = kind{Group: "coordination.k8s.io", Resource: "leases"}
 	secrets     = kind{Resource: "secrets"}
@@ -46,7 +46,7 @@ func registered(resource string) kind {
 	return kind{Group: "admissionregistration.k8s.io", Resource: resource}
 }
 
-// managed is what it takes to manage a kind, whatever its composer does.
+// managed adds the permissions for managing a kind, regardless of its composer.
 func (d *deriving) managed(c *composer) {
 	d.may(read, c.kind, "it is managed")
 	if len(c.options["WithoutStatus"]) == 0 {
@@ -66,10 +66,10 @@ func (d *deriving) managed(c *composer) {
 
 func definitionOf(of kind) string { return of.Resource + "." + of.Group }
 
-// actions is what it takes to serve Actions and their schedules.
+// actions adds the permissions for serving Actions and their schedules.
 func (d *deriving) actions() {
 	const why = "Actions"
-	d.may(slices.Concat(keep, remove), actions, why) // a schedule makes and removes them
+	d.may(slices.Concat(keep, remove), actions, why) // a schedule creates and deletes them
 	d.mayOn(patch, actions, "status", why)
 	d.may(read, schedules, why)
 	d.mayOn(patch, schedules, "status", why)
@@ -79,7 +79,7 @@ func (d *deriving) actions() {
 	}
 }
 
-// asked is what it takes that API servers ask the operator.
+// asked adds the permissions for webhooks and admission policies.
 func (d *deriving) asked(c *composer, operator string) {
 	answers := c.has("Default", "Validate", "ValidateDeletion")
 	judged := len(c.options["Rules"]) > 0
@@ -131,14 +131,14 @@ func (d *deriving) leases(operator string, migrates bool) {
 	}
 }
 
-// asChild is a call of GeneratedSecret as the one of Child that it leads to.
+// asChild converts a call of GeneratedSecret to the call of Child that it results in.
 func asChild(s *site) *site {
 	as := *s.CallExpr
 	as.Args = append([]ast.Expr{s.Args[1]}, s.Args[min(3, len(s.Args)):]...)
 	return &site{call{s.unit, &as, s.callee}, s.maybe}
 }
 
-// child adds what a declared child needs. It reports whether the owner gets a finalizer for it.
+// child adds the permissions for a declared child. It reports whether the owner gets a finalizer for it.
 func (d *deriving) child(c *composer, s *site) (held bool) {
 	for _, of := range d.kindsOf(s.call, 0, "out."+s.callee.Name()) {
 		d.may(keep, of, "a child")
@@ -160,7 +160,8 @@ func (d *deriving) child(c *composer, s *site) (held bool) {
 	return held
 }
 
-// ordered: what others come after is deleted by the operator too, after them.
+// ordered adds permissions to delete the objects that other children come after: the operator deletes these objects, too,
+// after the others.
 func (d *deriving) ordered(s *site) {
 	for _, arg := range s.Args[1:] {
 		ast.Inspect(arg, func(node ast.Node) bool {
@@ -178,8 +179,8 @@ func (d *deriving) ordered(s *site) {
 	}
 }
 
-// hasOption reports whether a child is given an option, as far as can be seen at the call: options that
-// come from elsewhere may be any that the project makes.
+// hasOption reports whether a child may have an option, as far as the call shows it. Options that come from elsewhere may be
+// any that the project uses.
 func (d *deriving) hasOption(s call, name string) bool {
 	found, elsewhere := false, s.Ellipsis.IsValid()
 	for _, arg := range s.Args[min(1, len(s.Args)):] {
@@ -204,7 +205,7 @@ func (d *deriving) hasOption(s call, name string) bool {
 	return slices.ContainsFunc(d.calls, func(other call) bool { return isOperons(other.callee, name) })
 }
 
-// isRead reports whether a function reads and watches what it reads.
+// isRead reports whether a function reads objects and watches them.
 func isRead(f *types.Func) bool {
 	switch {
 	case isMethod(f, operonPath, "reader", "Get", "List"):
@@ -215,7 +216,7 @@ func isRead(f *types.Func) bool {
 	return false
 }
 
-// read is what a tracked read takes. Of another cluster it takes nothing here.
+// read adds the permissions for a tracked read. A read from another cluster needs no permissions here.
 func (d *deriving) read(s *site) {
 	for _, of := range d.kindsOf(s.call, 1, s.callee.Name()) {
 		d.may(read, of, "it is read")

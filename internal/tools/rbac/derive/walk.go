@@ -6,23 +6,23 @@ import (
 	"go/types"
 )
 
-// site is a call on the way from a composer, and whether some reconcile may leave it out.
+// site is a call that a composer reaches. If maybe is set, some reconciles may skip it.
 type site struct {
 	call
 	maybe bool
 }
 
-// walker goes through all that a composer's methods do.
+// walker visits everything that a composer's methods do.
 type walker struct {
 	*deriving
-	// visited are functions, and whether they were found to be called only sometimes.
+	// visited holds the visited functions, and whether some reconciles may skip their calls.
 	visited map[*types.Func]bool
 	sites   map[*ast.CallExpr]*site
 	order   []*site
 	entered map[types.Object]bool
 }
 
-// walk finds the calls that a composer comes to.
+// walk finds the calls that a composer reaches.
 func (d *deriving) walk(c *composer) []*site {
 	w := &walker{deriving: d, visited: map[*types.Func]bool{}, sites: map[*ast.CallExpr]*site{}, entered: map[types.Object]bool{}}
 	for _, role := range roles {
@@ -45,7 +45,7 @@ func (w *walker) function(f *types.Func, maybe bool) {
 	}
 }
 
-// block goes through statements. After one that may end the function in success, what follows may be left out.
+// block visits statements. After a statement that may end the function successfully, the following ones may be skipped.
 func (w *walker) block(u *unit, list []ast.Stmt, maybe bool) {
 	for _, statement := range list {
 		w.statement(u, statement, maybe)
@@ -88,7 +88,7 @@ func (w *walker) statement(u *unit, statement ast.Stmt, maybe bool) {
 	}
 }
 
-// parts goes through what is no statement of its own.
+// parts visits parts of statements.
 func (w *walker) parts(u *unit, maybe bool, nodes ...ast.Node) {
 	for _, node := range nodes {
 		if node == nil {
@@ -123,7 +123,7 @@ func (w *walker) call(u *unit, c *ast.CallExpr, maybe bool) {
 	w.function(f, maybe)
 }
 
-// ident follows functions that are named without being called here, and package variables.
+// ident follows functions that are named without a call, and package variables.
 func (w *walker) ident(u *unit, name *ast.Ident, maybe bool) {
 	switch used := u.info.Uses[name].(type) {
 	case *types.Func:
@@ -136,7 +136,7 @@ func (w *walker) ident(u *unit, name *ast.Ident, maybe bool) {
 	}
 }
 
-// fixed reports whether a list always has the same elements, one at least.
+// fixed reports whether a list always has the same elements, and at least one.
 func (w *walker) fixed(list source) bool {
 	switch e := ast.Unparen(list.expr).(type) {
 	case *ast.CompositeLit:
@@ -159,11 +159,11 @@ func (w *walker) fixed(list source) bool {
 	return false
 }
 
-// leaves reports whether a statement may end the function with success, so that what follows is left out and
-// children that it declares are pruned. Where it waits before, or reports that there may be more, nothing is.
+// leaves reports whether a statement may end the function successfully, so that the following statements are skipped and
+// children that they declare are deleted. If it calls Wait, Partial or Fail before, no children are deleted.
 func leaves(u *unit, statement ast.Stmt) bool {
 	found := false
-	_, within := statement.(*ast.IfStmt) // else a break ends no more than the statement
+	_, within := statement.(*ast.IfStmt) // otherwise a break ends only the statement
 	ast.Inspect(statement, func(node ast.Node) bool {
 		switch n := node.(type) {
 		case *ast.FuncLit:
@@ -182,7 +182,7 @@ func leaves(u *unit, statement ast.Stmt) bool {
 	return found
 }
 
-// keeps reports whether a block keeps all children that there are.
+// keeps reports whether a block keeps all existing children.
 func keeps(u *unit, list []ast.Stmt) bool {
 	for _, statement := range list {
 		expression, ok := statement.(*ast.ExprStmt)
@@ -196,7 +196,7 @@ func keeps(u *unit, list []ast.Stmt) bool {
 	return false
 }
 
-// succeeds reports whether a return may be one without an error.
+// succeeds reports whether a return may return no error.
 func succeeds(u *unit, s *ast.ReturnStmt) bool {
 	if len(s.Results) == 0 {
 		return true

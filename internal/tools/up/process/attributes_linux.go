@@ -2,7 +2,7 @@ package process
 
 import "syscall"
 
-// attributes give the child a process group, and an end when its parent ends.
+// attributes puts the child in its own process group, and makes it end with its parent.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

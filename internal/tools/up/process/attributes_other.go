@@ -4,7 +4,7 @@ package process
 
 import "syscall"
 
-// attributes give the child a process group. Only Linux can also end it with its parent.
+// attributes puts the child in its own process group. Only on Linux can it also end with its parent.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

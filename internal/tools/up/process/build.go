@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// CompileError is an operator that does not compile.
+// CompileError is the error of an operator that does not compile.
 type CompileError struct {
-	// Output is what the go command said.
+	// Output is the output of the go command.
 	Output string
 }
 
 func (e *CompileError) Error() string { return "the operator does not compile:\n" + e.Output }
 
-// CanBuild returns an error that says what is missing to build operators.
+// CanBuild returns an error that describes what is missing for building operators.
 func CanBuild() error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("there is no go command on the PATH to build the operator with; install Go from your system's packages")
@@ -30,8 +30,8 @@ func CanBuild() error {
 	return nil
 }
 
-// Build compiles the main package in dir to target, which is replaced only when all went
-// well. Errors in the project are a *CompileError.
+// Build compiles the main package in dir to target, which is replaced only on success. For errors in the project it returns a
+// *CompileError.
 func Build(ctx context.Context, dir, mainPackage, target string) error {
 	next := target + ".next"
 	defer os.Remove(next)
@@ -59,8 +59,8 @@ func Build(ctx context.Context, dir, mainPackage, target string) error {
 	return os.Rename(next, target)
 }
 
-// copyFile copies an executable, if it is there. The go command leaves a binary alone that is up to
-// date, where it would need seconds to link the same one again.
+// copyFile copies an executable if it exists. The go command does not write a binary that is up to date, and linking the same
+// binary again would take seconds.
 func copyFile(from, to string) error {
 	source, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {

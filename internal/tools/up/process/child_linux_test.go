@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestAChildEndsWithItsParent kills the parent in a way that it cannot notice.
+// TestAChildEndsWithItsParent kills the parent without giving it a chance to react.
 func TestAChildEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	t.Run("as it is", func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Crash are the lines of a log's end that tell why a child ended: from its panic on, with
-// the goroutine that panicked, or else the last n lines.
+// Crash returns the last lines of a log that show why a child ended: from its panic on, with the goroutine that panicked, or
+// else the last lines. It returns at most n lines.
 func Crash(tail []string, n int) []string {
 	at := slices.IndexFunc(tail, func(line string) bool {
 		return strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:")

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// remembered is how many lines a Log keeps: enough for a panic with its goroutine.
+// remembered is the number of lines that a Log stores: enough for a panic with its goroutine.
 const remembered = 60
 
-// longestLine bounds what is kept of a line that does not end.
+// longestLine limits the stored part of a line that does not end.
 const longestLine = 64 << 10
 
-// Log takes what a child writes: it passes everything on to a writer, calls a function for
-// each line, and remembers the last lines. It is safe for concurrent use.
+// Log receives the output of a child: it passes everything on to a writer, calls a function for each line, and stores the
+// last lines. It is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	to   io.Writer
@@ -26,8 +26,8 @@ type Log struct {
 // NewLog returns a Log that writes to w and calls line, which must not block long.
 func NewLog(w io.Writer, line func(string)) *Log { return &Log{to: w, line: line} }
 
-// Write takes some of the child's output. It always takes all: a child must not end because
-// its log cannot be kept, so that this is told in the log's lines instead.
+// Write processes output of the child. It never fails, because the child must not end if its log cannot be written. Instead,
+// the log lines report this error.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *Log) Tail(n int) []string {
 	return slices.Clone(lines[max(0, len(lines)-n):])
 }
 
-// Forget drops the remembered lines, as before the child is started again.
+// Forget deletes the stored lines, for example before the child is started again.
 func (l *Log) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

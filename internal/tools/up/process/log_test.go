@@ -43,7 +43,7 @@ func TestLogRemembersALimitedNumberOfLines(t *testing.T) {
 	}
 }
 
-// full is a disk that is.
+// full is a writer that fails like a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }

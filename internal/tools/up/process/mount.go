@@ -5,30 +5,29 @@ import (
 	"os"
 )
 
-// Mount is a directory that a child sees at another place, in a mount namespace of its own: nobody
-// else does, nothing is written to the file system, and the kernel takes it away with the child,
-// however that ends.
+// Mount is a directory that a child sees at another place, in its own mount namespace. No other process sees it, nothing is
+// written to the file system, and the kernel removes it when the child ends, in any way.
 //
-// Guarantees: what else there is near Target, the child sees as it was when it started. The child
-// has its user, and no more rights than without.
+// Guarantees: the child sees everything else near Target as it was when the child started. The child has the same user and no
+// more permissions than without mounts.
 //
-// Caveats: only on Linux, and only where that lets this user make a namespace: ask [CanMount]. What
-// appears later beside a Target that was not there is not seen. A user who is not root is alone
-// in a user namespace: files of others belong to nobody there, and nothing can be run as another user.
+// Caveats: this works only on Linux, and only if this user may create a namespace: call [CanMount]. If Target did not exist,
+// the child does not see files that are created next to it later. A user other than root is alone in a user namespace: files
+// of other users belong to nobody there, and no process can run as another user.
 type Mount struct {
-	// Source is a directory that is there, Target an absolute path that need not be.
+	// Source is an existing directory, and Target an absolute path that need not exist.
 	Source, Target string
 }
 
-// entrance is what a process is told that makes the mounts and then becomes the child. Path is
-// empty where it is only tried whether they can be made.
+// entrance is the argument of a process that makes the mounts and then becomes the child. If Path is empty, it only tests
+// whether the mounts can be made.
 type entrance struct {
 	Mounts []Mount
 	Path   string
 	Parent int
 }
 
-// encoded is the entrance as an argument.
+// encoded returns the entrance as an argument.
 func (e entrance) encoded() (string, error) {
 	e.Parent = os.Getpid()
 	text, err := json.Marshal(e)

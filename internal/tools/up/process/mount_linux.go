@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// entering is the name by which this program is started to make mounts and become a child.
+// entering is the name with which this program is started to make mounts and become a child.
 const entering = "operon-child"
 
-// init makes this program the child where it was started for that. It has to be here: the main
-// thread is the one that the end of the parent is told to, and it runs nothing but this.
+// init makes this program the child if it was started for that purpose. This must happen in init: the main thread receives
+// the signal of the parent's end, and it runs nothing else.
 func init() {
 	if len(os.Args) < 2 || os.Args[0] != entering {
 		return
@@ -33,12 +33,12 @@ func init() {
 	os.Exit(0)
 }
 
-// enterBy lets a command start by way of this program, which makes the mounts first.
+// enterBy makes a command start through this program, which makes the mounts first.
 func enterBy(command *exec.Cmd, mounts []Mount) error {
 	if command.Err != nil {
 		return command.Err
 	}
-	if filepath.IsAbs(command.Path) { // what is not there is to be told by the start, as without mounts
+	if filepath.IsAbs(command.Path) { // report a missing executable at the start, as without mounts
 		if _, err := exec.LookPath(command.Path); err != nil {
 			return err
 		}
@@ -52,8 +52,8 @@ func enterBy(command *exec.Cmd, mounts []Mount) error {
 	return nil
 }
 
-// apart gives a process a mount namespace. Only root may do that as it is: others need a user
-// namespace, in which they keep their name, and the right to mount until they give it up.
+// apart gives a process a mount namespace. Only root may create one directly. Other users need a user namespace, in which
+// they keep their user ID and have the permission to mount until they drop it.
 func apart(attributes *syscall.SysProcAttr) *syscall.SysProcAttr {
 	attributes.Cloneflags |= unix.CLONE_NEWNS
 	if os.Geteuid() == 0 {
@@ -66,10 +66,11 @@ func apart(attributes *syscall.SysProcAttr) *syscall.SysProcAttr {
 	return attributes
 }
 
-// tried are the answers of CanMount by target.
+// tried stores the results of CanMount by target.
 var tried sync.Map
 
-// CanMount says why a child cannot see a directory at this place, nil where it can. It tries, once.
+// CanMount returns an error that describes why a child cannot see a directory at this place, or nil if it can. It tries this
+// once.
 func CanMount(target string) error {
 	try, _ := tried.LoadOrStore(target, sync.OnceValue(func() error { return tryMount(target) }))
 	return try.(func() error)()
@@ -99,8 +100,7 @@ func tryMount(target string) error {
 	return nil
 }
 
-// enter makes the mounts and becomes the child. It returns only where that failed, or where there is
-// none.
+// enter makes the mounts and becomes the child. It returns only if this fails, or if there is no child.
 func enter(how string, arguments []string) error {
 	var e entrance
 	if err := json.Unmarshal([]byte(how), &e); err != nil {
@@ -126,7 +126,7 @@ func enter(how string, arguments []string) error {
 	return fmt.Errorf("start %s: %w", e.Path, unix.Exec(e.Path, arguments, os.Environ()))
 }
 
-// giveUp takes the rights away that a user who is not root got with the namespace.
+// giveUp drops the permissions that a user other than root got with the namespace.
 func giveUp() error {
 	if os.Geteuid() == 0 {
 		return nil
@@ -135,7 +135,7 @@ func giveUp() error {
 	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
 }
 
-// bound lets this process end with its parent, which may have ended already.
+// bound makes this process end with its parent. It fails if the parent has ended already.
 func bound(parent int) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("end with the parent: %w", err)
@@ -146,7 +146,7 @@ func bound(parent int) error {
 	return nil
 }
 
-// make shows the source at the target.
+// make mounts the source at the target.
 func (m Mount) make() error {
 	source, err := hold(m.Source)
 	if err != nil {
@@ -169,7 +169,7 @@ func (m Mount) make() error {
 	return mount(through(source, ""), target, "", unix.MS_BIND|unix.MS_REC)
 }
 
-// reach divides a path into the part that is there, without symbolic links, and the rest.
+// reach splits a path into the part that exists, without symbolic links, and the rest.
 func reach(path string) (there, missing string, err error) {
 	for there == "" {
 		there, err = filepath.EvalSymlinks(path)
@@ -187,7 +187,7 @@ func reach(path string) (there, missing string, err error) {
 	return there, missing, nil
 }
 
-// refill covers a directory with one in memory that shows the same, and can be added to.
+// refill covers a directory with a directory in memory that has the same content and can be changed.
 func refill(folder string) error {
 	old, err := hold(folder)
 	if err != nil {
@@ -203,14 +203,14 @@ func refill(folder string) error {
 	}
 	for _, entry := range entries {
 		err := refer(through(old, entry.Name()), filepath.Join(folder, entry.Name()), entry)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have gone in the meantime
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have been deleted in the meantime
 			return err
 		}
 	}
 	return os.Chmod(folder, 0o755)
 }
 
-// refer makes an entry that shows an old one.
+// refer creates an entry that shows the old entry.
 func refer(old, entry string, about fs.DirEntry) error {
 	switch about.Type() {
 	case fs.ModeSymlink:
@@ -228,12 +228,12 @@ func refer(old, entry string, about fs.DirEntry) error {
 	return mount(old, entry, "", unix.MS_BIND|unix.MS_REC)
 }
 
-// hold keeps a directory at hand, whatever is mounted over it later.
+// hold opens a directory, so that it remains accessible after something is mounted over it.
 func hold(folder string) (*os.File, error) {
 	return os.OpenFile(folder, unix.O_PATH|unix.O_DIRECTORY, 0)
 }
 
-// through is the path of an entry of a directory that is held.
+// through returns the path of an entry of a directory that was opened with hold.
 func through(folder *os.File, name string) string {
 	return filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), name)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// mountable skips a test on machines that do not let this user make a namespace.
+// mountable skips a test on machines on which this user cannot create a namespace.
 func mountable(t *testing.T, target string) {
 	t.Helper()
 	if err := process.CanMount(target); err != nil {
@@ -21,7 +21,7 @@ func mountable(t *testing.T, target string) {
 	}
 }
 
-// TestMounts shows a child a directory where there is none.
+// TestMounts shows a child a directory at a path that does not exist.
 func TestMounts(t *testing.T) {
 	t.Parallel()
 	root, source := t.TempDir(), t.TempDir()
@@ -62,7 +62,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// put replaces the token in a directory at once.
+// put replaces the token in a directory atomically.
 func put(t *testing.T, folder, text string) {
 	t.Helper()
 	next := filepath.Join(folder, "next")
@@ -74,7 +74,7 @@ func put(t *testing.T, folder, text string) {
 	}
 }
 
-// A child with mounts is who it is without, and may do what it may without.
+// A child with mounts has the same identity and permissions as without mounts.
 func TestMountsGiveNoRights(t *testing.T) {
 	t.Parallel()
 	target := filepath.Join(t.TempDir(), "one")
@@ -85,7 +85,7 @@ func TestMountsGiveNoRights(t *testing.T) {
 	}
 }
 
-// rights are the lines of a child's status that say who it is.
+// rights returns the lines of a child's status about its identity and permissions.
 func rights(t *testing.T, mounts ...process.Mount) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -100,7 +100,7 @@ func rights(t *testing.T, mounts ...process.Mount) string {
 	return out.String()
 }
 
-// What cannot be started is an error with mounts, too.
+// A command that cannot be started results in an error with mounts, too.
 func TestMountsForNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "none")

@@ -9,7 +9,7 @@ import (
 
 var errNoMounts = errors.New("only Linux shows a process other files than the rest")
 
-// CanMount says why a child cannot see a directory at this place.
+// CanMount returns an error, because mounts work only on Linux.
 func CanMount(string) error { return errNoMounts }
 
 func enterBy(*exec.Cmd, []Mount) error { return errNoMounts }

@@ -1,7 +1,6 @@
-// Package process builds an operator and runs it as a child process: in a process group of
-// its own, so that a Ctrl-C reaches it only by way of its parent, which can stop it in good
-// order, and bound to its parent's life, so that on Linux it ends with it even when the
-// parent is killed.
+// Package process builds an operator and runs it as a child process. The child has its own process group, so that Ctrl-C does
+// not reach it directly, and its parent can stop it gracefully. On Linux it ends with its parent, even if the parent is
+// killed.
 //
 //	err := child.Build(ctx, dir, "./cmd", binary)
 //	operator, err := child.Start(child.Command{Path: binary, Log: log})
@@ -18,19 +17,19 @@ import (
 	"time"
 )
 
-// Command is what to run.
+// Command describes the command to run.
 type Command struct {
-	// Path of the executable.
+	// Path is the path of the executable.
 	Path string
-	// Args without the name of the executable.
+	// Args are the arguments without the name of the executable.
 	Args []string
 	// Dir is the working directory.
 	Dir string
-	// Env is the whole environment.
+	// Env is the complete environment.
 	Env []string
-	// Mounts are directories that the process alone sees.
+	// Mounts are directories that only this process sees.
 	Mounts []Mount
-	// Log gets what the process writes.
+	// Log receives the output of the process.
 	Log *Log
 }
 
@@ -42,13 +41,13 @@ type Process struct {
 	exit    Exit
 }
 
-// Exit is how a child ended.
+// Exit describes how a child ended.
 type Exit struct {
-	// Code of the exit, -1 when a signal ended it.
+	// Code is the exit code, or -1 if a signal ended the child.
 	Code int
-	// Signal that ended it, 0 when none did.
+	// Signal is the signal that ended the child, or 0 if there was none.
 	Signal syscall.Signal
-	// After is how long it ran.
+	// After is the time for which it ran.
 	After time.Duration
 }
 
@@ -81,8 +80,8 @@ func Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// run starts and reaps the child on one thread that lives as long as the child does: Linux
-// sends the parent-death signal when the thread that started it ends, not the process.
+// run starts and reaps the child on one thread that exists as long as the child: Linux sends the parent-death signal when the
+// thread that started the child ends, not the process.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -109,20 +108,20 @@ func exitOf(err error, after time.Duration) Exit {
 	return exit
 }
 
-// PID of the child.
+// PID returns the process ID of the child.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Started is when the child was started.
+// Started returns the start time of the child.
 func (p *Process) Started() time.Time { return p.started }
 
-// Done is closed when the child has ended.
+// Done returns a channel that is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit is how the child ended. It is valid once Done is closed.
+// Exit returns how the child ended. It is valid after Done is closed.
 func (p *Process) Exit() Exit { return p.exit }
 
-// Stop asks the child to end, ends it and what it started by force after grace, and returns when
-// it has ended.
+// Stop requests the child to end, kills the child and the processes that it started after grace, and returns when the child
+// has ended.
 func (p *Process) Stop(grace time.Duration) {
 	p.signal(syscall.SIGTERM)
 	timer := time.NewTimer(grace)
@@ -131,17 +130,17 @@ func (p *Process) Stop(grace time.Duration) {
 	case <-p.done:
 	case <-timer.C:
 	}
-	p.signal(syscall.SIGKILL) // what is left of its group
+	p.signal(syscall.SIGKILL) // the rest of its process group
 	<-p.done
 }
 
-// Kill ends the child and what it started by force, and returns when it has ended.
+// Kill kills the child and the processes that it started, and returns when the child has ended.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.done
 }
 
-// signal signals the child's process group. That it is gone already is no error.
+// signal sends a signal to the child's process group. It ignores that the group no longer exists.
 func (p *Process) signal(signal syscall.Signal) {
 	_ = syscall.Kill(-p.PID(), signal)
 }

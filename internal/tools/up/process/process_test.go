@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// The test binary plays the child, and the parent that is killed over it.
+// role selects the role of the test binary: the child, or the parent that is killed.
 const role = "CHILD_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -39,16 +39,16 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// block waits forever. To wait for a signal keeps the runtime from calling that a deadlock.
+// block waits forever. Because it waits for a signal, the runtime does not report a deadlock.
 func block() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1)
 	select {}
 }
 
-// A mount that the role parent gives its child.
+// The mount of the child in the role parent.
 const mountSource, mountTarget = "CHILD_TEST_SOURCE", "CHILD_TEST_TARGET"
 
-// playParent starts a sleeper, tells its pid once it sleeps, and waits to be killed.
+// playParent starts a sleeper, prints its PID when it sleeps, and waits to be killed.
 func playParent() {
 	sleeps := make(chan string, 1)
 	command := process.Command{
@@ -70,7 +70,7 @@ func playParent() {
 // lookAt names the file that the role looker reads.
 const lookAt = "CHILD_TEST_FILE"
 
-// playLooker tells what is beside a file, and the file each time that it is another.
+// playLooker prints the names of the directories near a file, and the file's content after each change.
 func playLooker() {
 	path, before := os.Getenv(lookAt), ""
 	beside, err := os.ReadDir(filepath.Dir(filepath.Dir(filepath.Dir(path))))
@@ -99,7 +99,7 @@ func names(entries []os.DirEntry) []string {
 	return all
 }
 
-// playStubborn starts a grandchild, and takes no notice of being asked to stop.
+// playStubborn starts a grandchild, and ignores requests to stop.
 func playStubborn() {
 	grandchild := exec.Command("/bin/sleep", "600")
 	if err := grandchild.Start(); err != nil {
@@ -110,7 +110,7 @@ func playStubborn() {
 	block()
 }
 
-// start starts a role and returns it with its log's lines.
+// start starts a role and returns it with its log and the log lines.
 func start(t *testing.T, name string) (*process.Process, *process.Log, <-chan string) {
 	t.Helper()
 	lines := make(chan string, 10)
@@ -159,7 +159,7 @@ func TestStopEndsByForceWhatTheChildStarted(t *testing.T) {
 	waitGone(t, grandchild)
 }
 
-// waitGone waits until a process is gone, or is a zombie that nobody reaps.
+// waitGone waits until a process no longer exists, or is a zombie that no process reaps.
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
 	deadline := time.After(time.Minute)

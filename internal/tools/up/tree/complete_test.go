@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// What was read calls for more to be read: nothing is complete before that has begun, however late it is.
+// Objects that were read may require that more is read. The tree is not complete before this has begun, however late that is.
 func TestNothingIsCompleteBeforeWhatWasReadIsLookedAt(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)

@@ -8,13 +8,13 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// Condition is one of an object's status.conditions.
+// Condition is one condition in an object's status.conditions.
 type Condition struct {
 	Type, Status, Reason, Message string
 	ObservedGeneration            int64
 }
 
-// String is the condition in one line: "Ready is False (NoQuota): no quota is left".
+// String returns the condition in one line: "Ready is False (NoQuota): no quota is left".
 func (c Condition) String() string {
 	text := fmt.Sprintf("%s is %s", c.Type, c.Status)
 	if c.Reason != "" {
@@ -26,7 +26,7 @@ func (c Condition) String() string {
 	return text
 }
 
-// Conditions are an object's conditions in their order. What is malformed is left out.
+// Conditions returns an object's conditions in their order. Malformed conditions are left out.
 func Conditions(object *unstructured.Unstructured) []Condition {
 	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	var conditions []Condition
@@ -45,8 +45,8 @@ func Conditions(object *unstructured.Unstructured) []Condition {
 	return conditions
 }
 
-// waitingReason is what a pod's containers wait for, or how they ended, "" for other
-// objects and for pods that run.
+// waitingReason returns what a pod's containers wait for, or why the pod is not scheduled. It returns "" for other objects
+// and for pods that run.
 func waitingReason(object *unstructured.Unstructured) string {
 	if object.GetKind() != "Pod" {
 		return ""

@@ -16,7 +16,7 @@ import (
 
 var eventResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
-// watchEvents starts to watch the events of a namespace.
+// watchEvents starts watching the events of a namespace.
 func (w *Watcher) watchEvents(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -25,12 +25,12 @@ func (w *Watcher) watchEvents(namespace string) {
 		return
 	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, eventResource, namespace, 0, cache.Indexers{}, nil).Informer()
-	w.stores[key] = cache.NewStore(cache.MetaNamespaceKeyFunc) // marks it as watched; events are no objects of the tree
+	w.stores[key] = cache.NewStore(cache.MetaNamespaceKeyFunc) // marks it as watched; events are not objects of the tree
 	w.events = append(w.events, informer.GetStore())
 	w.start(informer, eventResource, func(*unstructured.Unstructured) {})
 }
 
-// eventsOf are the events of all objects in trees, the newest last.
+// eventsOf returns the events of all objects in trees, the newest last.
 func (w *Watcher) eventsOf(roots []*Node) []Event {
 	addresses := map[types.UID]string{}
 	for _, root := range roots {
@@ -68,8 +68,8 @@ func note(node *Node, addresses map[types.UID]string) {
 	}
 }
 
-// eventFrom reads an event of either API: core's has lastTimestamp and count, that of
-// events.k8s.io has eventTime and a series.
+// eventFrom reads an event of either API: events of the core API have lastTimestamp and count, and events of events.k8s.io
+// have eventTime and a series.
 func eventFrom(object *unstructured.Unstructured, address string) Event {
 	text := func(fields ...string) string {
 		value, _, _ := unstructured.NestedString(object.Object, fields...)

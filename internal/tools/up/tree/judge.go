@@ -9,8 +9,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// Judge reports whether an object is ready, and why not, by kstatus' rules and two more: a pod tells
-// what its containers wait for, and an Available condition counts where there is no Ready one.
+// Judge returns whether an object is ready, and why it is not. It uses the rules of kstatus and two more: for a pod, it
+// reports what its containers wait for, and a condition Available counts if there is no condition Ready.
 func Judge(object *unstructured.Unstructured) (State, string) {
 	result, err := kstatus.Compute(object)
 	if err != nil {
@@ -29,8 +29,8 @@ func Judge(object *unstructured.Unstructured) (State, string) {
 	return Ready, summary(object)
 }
 
-// JudgeCustom is Judge for a custom resource. With reports, as for kinds whose schema has a
-// status, the operator's word is waited for: an object without any status is not ready.
+// JudgeCustom is like Judge, for a custom resource. If reports is set, as for kinds whose schema has a status, an object
+// without a status is not ready, because its operator has not reported yet.
 func JudgeCustom(object *unstructured.Unstructured, reports bool) (State, string) {
 	status, _, _ := unstructured.NestedMap(object.Object, "status")
 	if reports && len(status) == 0 && object.GetDeletionTimestamp() == nil {
@@ -57,7 +57,7 @@ func stateOf(status kstatus.Status) State {
 	}
 }
 
-// outdated tells of a Ready or Available condition that speaks of an older spec.
+// outdated describes a condition Ready or Available for an older generation, or returns "".
 func outdated(object *unstructured.Unstructured) string {
 	for _, condition := range Conditions(object) {
 		if condition.Type != "Ready" && condition.Type != "Available" {
@@ -70,7 +70,7 @@ func outdated(object *unstructured.Unstructured) string {
 	return ""
 }
 
-// notAvailable tells why an object without a Ready condition reports that it is not Available.
+// notAvailable describes why an object without a condition Ready reports that it is not Available, or returns "".
 func notAvailable(object *unstructured.Unstructured) string {
 	why := ""
 	for _, condition := range Conditions(object) {
@@ -84,7 +84,7 @@ func notAvailable(object *unstructured.Unstructured) string {
 	return why
 }
 
-// summary is what is worth saying of an object that is ready.
+// summary returns a message about an object that is ready.
 func summary(object *unstructured.Unstructured) string {
 	count := func(fields ...string) int64 {
 		n, _, _ := unstructured.NestedInt64(object.Object, fields...)

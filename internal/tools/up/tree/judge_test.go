@@ -14,7 +14,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
 		t.Fatal(err)
 	}
-	// As from the API server, whole numbers are int64.
+	// As from the API server, whole numbers must be int64.
 	content, err := object.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// noise are kinds that Kubernetes' own controllers keep beside others, and that tell an
-// operator's author nothing. Events are watched apart.
+// noise lists kinds that Kubernetes' own controllers create along with others, and that are not informative for an operator's
+// author. Events are watched separately.
 var noise = []schema.GroupResource{
 	{Resource: "endpoints"},
 	{Resource: "events"},
@@ -28,8 +28,7 @@ type kind struct {
 	namespaced bool
 }
 
-// kinds are all kinds that the API server lets list and watch. API groups whose server does
-// not answer are left out.
+// kinds returns all kinds that can be listed and watched. API groups whose server does not answer are left out.
 func kinds(client discovery.DiscoveryInterface) ([]kind, error) {
 	lists, err := client.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// State is whether an object is ready.
+// State describes whether an object is ready.
 type State string
 
 // The states.
@@ -25,22 +25,22 @@ const (
 
 // Node is an object, with the objects that it owns.
 type Node struct {
-	// Object as it stands, without managed fields. A node of state Missing has its names only.
+	// Object is the current object, without managed fields. A node in state Missing has only the names of the object.
 	Object *unstructured.Unstructured
 	State  State
-	// Message says why the object is in its state: one line, "" when there is nothing to say.
+	// Message is the reason for the state in one line, or "" if there is none.
 	Message string
-	// Children in order of kind and name.
+	// Children are the child objects, ordered by kind and name.
 	Children []*Node
 }
 
-// Title names the node: "Deployment web".
+// Title returns the name of the node: "Deployment web".
 func (n *Node) Title() string { return n.Object.GetKind() + " " + n.Object.GetName() }
 
-// Address names the node with its namespace: "Memcached default/sample".
+// Address returns the name of the node with its namespace: "Memcached default/sample".
 func (n *Node) Address() string { return Address(n.Object) }
 
-// Address names an object with its namespace: "Memcached default/sample".
+// Address returns the name of an object with its namespace: "Memcached default/sample".
 func Address(object *unstructured.Unstructured) string {
 	if object.GetNamespace() == "" {
 		return object.GetKind() + " " + object.GetName()
@@ -48,26 +48,26 @@ func Address(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
 }
 
-// Event is something that happened to an object of the tree.
+// Event is a Kubernetes event about an object of the tree.
 type Event struct {
-	// Object is its address.
+	// Object is the address of the object.
 	Object string
 	// Type is Normal or Warning.
 	Type, Reason, Message string
-	// Last is when it happened last, Count how often.
+	// Last is the time of the last occurrence, and Count the number of occurrences.
 	Last  time.Time
 	Count int
 }
 
-// Snapshot is the tree as it stands.
+// Snapshot is the current tree.
 type Snapshot struct {
-	// Roots in order of kind, namespace and name.
+	// Roots are the root nodes, ordered by kind, namespace and name.
 	Roots []*Node
-	// Events of all objects in the tree, the newest last.
+	// Events are the events of all objects in the tree, the newest last.
 	Events []Event
 }
 
-// grow builds the trees below roots. Objects are given by their owners' UIDs.
+// grow builds the tree below a root. The argument owned maps the UIDs of owners to their objects.
 func grow(root *unstructured.Unstructured, owned map[types.UID][]*unstructured.Unstructured, judge func(*unstructured.Unstructured) (State, string)) *Node {
 	node := &Node{Object: root}
 	node.State, node.Message = judge(root)
@@ -80,7 +80,7 @@ func grow(root *unstructured.Unstructured, owned map[types.UID][]*unstructured.U
 	return node
 }
 
-// byOwner indexes objects by the UID of the owner that controls them, or of their first owner.
+// byOwner indexes objects by the UID of their controller, or of their first owner.
 func byOwner(objects []*unstructured.Unstructured) map[types.UID][]*unstructured.Unstructured {
 	owned := map[types.UID][]*unstructured.Unstructured{}
 	for _, object := range objects {
@@ -95,7 +95,7 @@ func byOwner(objects []*unstructured.Unstructured) map[types.UID][]*unstructured
 	return owned
 }
 
-// retired tells the ReplicaSets that a Deployment keeps for a rollback only.
+// retired reports whether an object is a ReplicaSet that a Deployment keeps only for a rollback.
 func retired(object *unstructured.Unstructured) bool {
 	if object.GetKind() != "ReplicaSet" || metav1.GetControllerOf(object) == nil {
 		return false

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Snapshot is the tree as it stands: all custom resources of the root kinds, the samples of
-// other kinds, and what they own.
+// Snapshot returns the current tree: all custom resources of the root kinds, the samples of other kinds, and the objects that
+// they own.
 func (w *Watcher) Snapshot() Snapshot {
 	objects, samples := w.collect()
 	owned := byOwner(objects)
@@ -26,7 +26,7 @@ func (w *Watcher) Snapshot() Snapshot {
 	return snapshot
 }
 
-// collect returns all objects that are watched, each once.
+// collect returns all watched objects, each once.
 func (w *Watcher) collect() ([]*unstructured.Unstructured, []Sample) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,7 +44,7 @@ func (w *Watcher) collect() ([]*unstructured.Unstructured, []Sample) {
 	return objects, slices.Clone(w.samples)
 }
 
-// Complete reports whether all that there is has been seen, except for kinds that may not be, or are gone.
+// Complete reports whether all objects have been read, except those of kinds that may not be listed or no longer exist.
 func (w *Watcher) Complete() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,8 +63,7 @@ func (w *Watcher) judge(object *unstructured.Unstructured) (State, string) {
 	return Judge(object)
 }
 
-// isOwned reports whether an object hangs below another one, as when one custom resource makes
-// another.
+// isOwned reports whether an object is a child of another object, for example if one custom resource creates another.
 func isOwned(object *unstructured.Unstructured, objects []*unstructured.Unstructured) bool {
 	for _, owner := range object.GetOwnerReferences() {
 		if slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetUID() == owner.UID }) {
@@ -84,7 +83,7 @@ func matchesAny(object *unstructured.Unstructured, samples []Sample) bool {
 	return slices.ContainsFunc(samples, func(s Sample) bool { return s.Matches(object) })
 }
 
-// missing are nodes for the samples that are not in the cluster.
+// missing returns nodes for the samples that are not in the cluster.
 func missing(samples []Sample, objects []*unstructured.Unstructured) []*Node {
 	var nodes []*Node
 	for _, sample := range samples {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// RootKind is a kind of custom resource that an operator serves.
+// RootKind is a kind of custom resource that an operator reconciles.
 type RootKind struct {
 	schema.GroupVersionResource
 	// Kind is the name of the kind.
@@ -25,13 +25,13 @@ type RootKind struct {
 	Reports bool
 }
 
-// Sample is an object that must be in the tree. Where it isn't in the cluster, its node is Missing.
+// Sample is an object that must be in the tree. If it is not in the cluster, the state of its node is Missing.
 type Sample struct {
 	schema.GroupVersionKind
 	Namespace, Name string
 }
 
-// Watcher keeps what it watches up to date until its context ends.
+// Watcher keeps its objects up to date until its context ends.
 type Watcher struct {
 	ctx     context.Context
 	client  dynamic.Interface
@@ -43,28 +43,28 @@ type Watcher struct {
 	stores  map[watched]cache.Store
 	synced  []progress
 	events  []cache.Store
-	unseen  map[string]bool // kinds that may not be seen
-	gone    map[string]bool // kinds that are there no more
+	unseen  map[string]bool // kinds that may not be watched
+	gone    map[string]bool // kinds that no longer exist
 	samples []Sample
 }
 
-// progress reports whether all objects of a kind were read, and what they call for was done: to watch
-// another namespace, of which nothing was read yet.
+// progress reports whether all objects of a kind were read and processed. An object may require watching another namespace,
+// of which nothing has been read yet.
 type progress struct {
 	kind string
 	done cache.InformerSynced
 }
 
-// watched is a kind in a namespace, "" for all.
+// watched is a kind in a namespace, or in all namespaces if it is "".
 type watched struct {
 	schema.GroupVersionResource
 	namespace string
 }
 
-// Watch starts to watch all objects of the root kinds in the cluster, and what they own.
+// Watch starts watching all objects of the root kinds in the cluster, and the objects that they own.
 func Watch(ctx context.Context, config *rest.Config, roots []RootKind) (*Watcher, error) {
 	quiet := rest.CopyConfig(config)
-	quiet.WarningHandler = rest.NoWarnings{} // deprecations of kinds that nobody here wrote
+	quiet.WarningHandler = rest.NoWarnings{} // deprecation warnings about kinds that the author does not use
 	client, err := dynamic.NewForConfig(quiet)
 	if err != nil {
 		return nil, err
@@ -86,10 +86,10 @@ func Watch(ctx context.Context, config *rest.Config, roots []RootKind) (*Watcher
 	return w, nil
 }
 
-// Changed receives after changes, once for all that happened since the last receive.
+// Changed returns a channel that receives after changes, once for all changes since the last receive.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Unseen are the kinds that could not be watched, for lack of permission most likely.
+// Unseen returns the kinds that could not be watched, most likely because of missing permissions.
 func (w *Watcher) Unseen() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *Watcher) Unseen() []string {
 	return names
 }
 
-// Expect makes samples part of the tree.
+// Expect adds samples to the tree.
 func (w *Watcher) Expect(samples []Sample) {
 	w.mu.Lock()
 	w.samples = samples
@@ -112,7 +112,7 @@ func (w *Watcher) Expect(samples []Sample) {
 	w.notify()
 }
 
-// watchNamespace starts to watch all kinds in a namespace, "" for the whole cluster.
+// watchNamespace starts watching all kinds in a namespace, or in the whole cluster if it is "".
 func (w *Watcher) watchNamespace(namespace string) {
 	for _, kind := range w.kinds {
 		if kind.namespaced || namespace == "" {
@@ -122,7 +122,7 @@ func (w *Watcher) watchNamespace(namespace string) {
 	w.watchEvents(namespace)
 }
 
-// watch starts one informer, unless there is one that sees the same objects.
+// watch starts an informer, unless one exists that reads the same objects.
 func (w *Watcher) watch(resource schema.GroupVersionResource, namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +136,7 @@ func (w *Watcher) watch(resource schema.GroupVersionResource, namespace string) 
 	w.start(informer, resource, w.seen)
 }
 
-// start runs an informer. The lock is held.
+// start runs an informer. The caller holds the lock.
 func (w *Watcher) start(informer cache.SharedIndexInformer, resource schema.GroupVersionResource, seen func(*unstructured.Unstructured)) {
 	changed := func(object any) {
 		if got, ok := object.(*unstructured.Unstructured); ok {
@@ -156,7 +156,7 @@ func (w *Watcher) start(informer cache.SharedIndexInformer, resource schema.Grou
 	go informer.Run(w.ctx.Done())
 }
 
-// seen starts to watch the namespace of a root that was not watched yet.
+// seen starts watching the namespace of a root if it is not watched yet.
 func (w *Watcher) seen(object *unstructured.Unstructured) {
 	if w.rootKind(object) != nil {
 		w.watchNamespace(object.GetNamespace())
@@ -170,9 +170,9 @@ func (w *Watcher) failed(resource schema.GroupVersionResource, err error) {
 	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
 		w.unseen[name] = true
 	case apierrors.IsNotFound(err):
-		w.gone[name] = true // somebody removed the kind: there is nothing to wait for
+		w.gone[name] = true // the kind was deleted: there is nothing to wait for
 	}
-	// The informer tries again, whatever it is.
+	// The informer retries after any error.
 }
 
 func (w *Watcher) notify() {
@@ -182,7 +182,7 @@ func (w *Watcher) notify() {
 	}
 }
 
-// rootKind is the root kind of an object, nil when it is of another kind.
+// rootKind returns the root kind of an object, or nil if it has another kind.
 func (w *Watcher) rootKind(object *unstructured.Unstructured) *RootKind {
 	group := object.GroupVersionKind()
 	for i, root := range w.roots {
@@ -193,7 +193,7 @@ func (w *Watcher) rootKind(object *unstructured.Unstructured) *RootKind {
 	return nil
 }
 
-// strip drops what is never shown: managed fields, and what Secrets and ConfigMaps hold.
+// strip removes data that is never shown: managed fields, and the contents of Secrets and ConfigMaps.
 func strip(object any) (any, error) {
 	got, ok := object.(*unstructured.Unstructured)
 	if !ok {

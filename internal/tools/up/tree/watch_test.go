@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// A Deployment stands in for a custom resource: it has children down to pods, too.
+// A Deployment is used in place of a custom resource: it also has children down to pods.
 var deployments = tree.RootKind{
 	GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Reports: true,
 }
@@ -62,7 +62,7 @@ func TestWatchFollowsATreeDownToItsPods(t *testing.T) {
 	}
 }
 
-// A kind that somebody removed, of which nothing will ever be read, does not keep the rest from being told.
+// A kind that was deleted, and whose objects can never be read, does not prevent reports about other kinds.
 func TestAKindThatIsGoneIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -108,7 +108,7 @@ func ofNamespace(roots []*tree.Node, namespace string) []*tree.Node {
 	return slices.DeleteFunc(roots, func(node *tree.Node) bool { return node.Object.GetNamespace() != namespace })
 }
 
-// outline writes a tree, with generated names cut to their prefix.
+// outline formats a tree, with generated names shortened to their prefix.
 func outline(nodes []*tree.Node, indent string) []string {
 	var lines []string
 	for _, node := range nodes {

@@ -2,8 +2,8 @@ package tree
 
 import "strings"
 
-// Why tells why a node is not ready: its own reason, its conditions, and below it those of
-// the children that are not ready either. It is nil for a node that is.
+// Why describes why a node is not ready: its own reason, its conditions, and the reasons of its children that are not ready.
+// It returns nil for a node that is ready.
 func Why(node *Node) []string {
 	if node.State == Ready {
 		return nil
@@ -20,7 +20,7 @@ func Why(node *Node) []string {
 	return lines
 }
 
-// whyBelow is Why for a child, which may be ready while something below it is not.
+// whyBelow is like Why, for a child, which may be ready while one of its children is not.
 func whyBelow(node *Node) []string {
 	var lines []string
 	if node.State != Ready {

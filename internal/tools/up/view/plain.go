@@ -21,12 +21,12 @@ type Plain struct {
 	since    time.Time
 }
 
-// NewPlain returns a Plain that writes to out, and of events only those from since on.
+// NewPlain returns a Plain that writes to out. It ignores events before since.
 func NewPlain(out io.Writer, since time.Time) *Plain {
 	return &Plain{out: terminal.NewWriter(out), nodes: map[string]string{}, events: map[string]bool{}, since: since.Truncate(time.Second)}
 }
 
-// Update writes what changed since the last State.
+// Update writes the changes since the last State.
 func (p *Plain) Update(state State) {
 	p.operator(state.Operator)
 	p.trouble(state.Problems)

@@ -9,14 +9,14 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
-// How much of what comes by is shown.
+// Limits of the number of events and log lines shown.
 const (
 	shownEvents = 5
 	shownLog    = 4
 	shownLines  = 30 // of one problem
 )
 
-// Render makes the picture of a state, in lines of at most width columns.
+// Render returns the display of a state, in lines of at most width columns.
 func Render(state State, width int, style Style) []string {
 	page := &page{width: width, style: style}
 	page.add(style.bold(state.Project)+" on "+state.Cluster, operatorLine(state, style))
@@ -35,14 +35,14 @@ func Render(state State, width int, style Style) []string {
 	return page.lines
 }
 
-// Tree makes the part of the picture that shows the objects.
+// Tree returns the part of the display with the objects.
 func Tree(state State, width int, style Style) []string {
 	page := &page{width: width, style: style}
 	page.add(treeRows(state, style).lines(width, style)...)
 	return page.lines
 }
 
-// page collects lines that fit.
+// page collects lines that fit the width.
 type page struct {
 	width int
 	style Style
@@ -55,8 +55,7 @@ func (p *page) add(lines ...string) {
 	}
 }
 
-// section adds lines after an empty one, below a title if it has one. A section without lines is
-// left out.
+// section adds lines after an empty line, below a title if there is one. It adds nothing if there are no lines.
 func (p *page) section(title string, lines []string) {
 	if len(lines) == 0 {
 		return
@@ -112,7 +111,7 @@ func eventLines(state State, style Style) []string {
 	return lines
 }
 
-// conditionLine sums up a custom resource's conditions.
+// conditionLine summarizes a custom resource's conditions.
 func conditionLine(node *tree.Node) string {
 	var parts []string
 	for _, condition := range tree.Conditions(node.Object) {
@@ -142,7 +141,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// age is a duration as people say it: 8s, 5m, 3h, 2d.
+// age formats the time since a moment: 8s, 5m, 3h, 2d.
 func age(now, since time.Time) string {
 	passed := max(0, now.Sub(since))
 	switch {

@@ -7,18 +7,18 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
-// row is one line of the tree in its columns.
+// row is one line of the tree, divided into columns.
 type row struct {
 	branch, name string
 	state        tree.State
 	message, age string
-	// note rows have a text in place of columns.
+	// note is the text of a row without columns.
 	note string
 }
 
 type rows []row
 
-// treeRows lays the trees out.
+// treeRows returns the rows of the trees.
 func treeRows(state State, style Style) rows {
 	var all rows
 	for i, root := range state.Tree.Roots {
@@ -38,7 +38,7 @@ func treeRows(state State, style Style) rows {
 	return all
 }
 
-// below lays out the children of a node.
+// below returns the rows of a node's children.
 func below(state State, node *tree.Node, trunk string) rows {
 	var all rows
 	for i, child := range node.Children {
@@ -60,14 +60,14 @@ func rowOf(state State, node *tree.Node, branch, name string) row {
 	return r
 }
 
-// Columns beside the name: the state, the age, and at least some of the message.
+// Widths of the columns next to the name: the state, the age, and at least a part of the message.
 const (
 	stateColumns   = len(tree.Terminating) + 2
 	ageColumns     = 5
 	messageColumns = 20
 )
 
-// lines writes rows with their columns below each other.
+// lines formats rows with aligned columns.
 func (all rows) lines(width int, style Style) []string {
 	longest := 0
 	for _, r := range all {

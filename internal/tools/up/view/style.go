@@ -5,7 +5,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
-// Style is whether colors are used.
+// Style defines whether colors are used.
 type Style string
 
 // The styles.
@@ -24,7 +24,7 @@ func (s Style) red(text string) string    { return s.in(terminal.Red, text) }
 func (s Style) green(text string) string  { return s.in(terminal.Green, text) }
 func (s Style) yellow(text string) string { return s.in(terminal.Yellow, text) }
 
-// state colors a text as a state deserves.
+// state colors a text according to a state.
 func (s Style) state(state tree.State, text string) string {
 	switch state {
 	case tree.Ready:

@@ -10,15 +10,15 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// Terminal keeps the picture of a state in its place on a terminal's screen.
+// Terminal updates the display of a state in place on a terminal's screen.
 type Terminal struct {
 	out   *os.File
 	style Style
-	drawn int // lines that stand on the screen
-	width int // columns that they were made for
+	drawn int // number of lines on the screen
+	width int // width for which they were rendered
 }
 
-// NewTerminal returns a Terminal on out, nil when out is none.
+// NewTerminal returns a Terminal on out, or nil if out is not a terminal.
 func NewTerminal(out *os.File) *Terminal {
 	if !IsTerminal(out) {
 		return nil
@@ -26,7 +26,7 @@ func NewTerminal(out *os.File) *Terminal {
 	return &Terminal{out: out, style: StyleFor(out)}
 }
 
-// StyleFor is the style that suits out: colors on a terminal, unless $NO_COLOR asks for none.
+// StyleFor returns the style for out: colors on a terminal, unless $NO_COLOR is set.
 func StyleFor(out *os.File) Style {
 	if !IsTerminal(out) || os.Getenv("NO_COLOR") != "" {
 		return Monochrome
@@ -34,12 +34,12 @@ func StyleFor(out *os.File) Style {
 	return Colour
 }
 
-// IsTerminal reports whether out shows a picture rather than lines.
+// IsTerminal reports whether out can show a live display rather than lines.
 func IsTerminal(out *os.File) bool {
 	return term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// Width is how many columns out has; what is no terminal has enough.
+// Width returns the number of columns of out. If out is not a terminal, the number is large enough.
 func Width(out *os.File) int {
 	width, _, err := term.GetSize(int(out.Fd()))
 	if err != nil || width <= 0 {
@@ -48,10 +48,10 @@ func Width(out *os.File) int {
 	return width
 }
 
-// plainWidth is for files and pipes, where a line should not be cut.
+// plainWidth is the width for files and pipes, in which lines should not be cut.
 const plainWidth = 240
 
-// Draw puts the picture of a state instead of the one before.
+// Draw replaces the previous display by the display of a state.
 func (t *Terminal) Draw(state State) {
 	width, height, err := term.GetSize(int(t.out.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
@@ -61,17 +61,17 @@ func (t *Terminal) Draw(state State) {
 	fmt.Fprint(t.out, t.replace(lines, width))
 }
 
-// Close leaves the last picture on the screen and the cursor below it.
+// Close leaves the last display on the screen and the cursor below it.
 func (t *Terminal) Close() { fmt.Fprint(t.out, "\x1b[?25h") }
 
-// replace is what puts lines instead of those that stand there: without the cursor, in
-// one piece, each line cleared behind its end, so that nothing flickers.
+// replace returns the output that replaces the lines on the screen: without the cursor, in one write, with each line cleared
+// after its end, so that the display does not flicker.
 func (t *Terminal) replace(lines []string, width int) string {
 	var text strings.Builder
 	text.WriteString("\x1b[?25l")
 	switch {
 	case t.width != 0 && t.width != width:
-		text.WriteString("\x1b[2J\x1b[H") // the old lines have been wrapped who knows where
+		text.WriteString("\x1b[2J\x1b[H") // the old lines were wrapped at unknown columns
 	case t.drawn > 0:
 		fmt.Fprintf(&text, "\x1b[%dA\r", t.drawn)
 	}
@@ -83,8 +83,8 @@ func (t *Terminal) replace(lines []string, width int) string {
 	return text.String()
 }
 
-// fit leaves out lines from the middle when there are more than height, for the beginning
-// tells of the operator and its problems, and the end of what is continuing.
+// fit leaves out lines from the middle if there are more than height, because the first lines show the operator and its
+// problems, and the last ones the current activity.
 func fit(lines []string, height int) []string {
 	if len(lines) <= height || height < 3 {
 		return lines[:min(len(lines), max(height, 1))]

@@ -1,9 +1,9 @@
-// Package view shows the state of an operator under `operon up`: as a live picture on a terminal, and as plain lines,
-// one for each change, elsewhere.
+// Package view shows the state of an operator under `operon up`: as a live display on a terminal, and otherwise as plain
+// lines, one for each change.
 //
-// A [State] is all that there is to show. [Render] makes the picture from it, a pure
-// function of its arguments, so that tests compare text; [Terminal] keeps the picture in
-// its place on the screen, and [Plain] finds out what changed from one State to the next.
+// A [State] contains everything to show. [Render] returns the display of a State. It is a pure function of its arguments, so
+// that tests can compare text. [Terminal] updates the display in place on the screen, and [Plain] determines the changes from
+// one State to the next.
 package view
 
 import (
@@ -12,32 +12,32 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
-// State is all that there is to show at a moment.
+// State contains everything to show at a moment.
 type State struct {
-	// Now is the moment.
+	// Now is the time of the state.
 	Now time.Time
-	// Project is the operator's name, Cluster how its cluster is called.
+	// Project is the name of the operator, and Cluster the name of its cluster.
 	Project, Cluster string
 	Operator         Operator
-	// Problems to be solved, the most pressing first.
+	// Problems are the problems to solve, the most urgent first.
 	Problems []Problem
 	Tree     tree.Snapshot
-	// Unseen are kinds that may not be looked at.
+	// Unseen are the kinds that may not be watched.
 	Unseen []string
-	// Log are the operator's last lines.
+	// Log holds the last lines of the operator's log.
 	Log []string
-	// Hint is the last line: what can be done.
+	// Hint is the last line: what the user can do.
 	Hint string
 }
 
-// Phase of the operator's process.
+// Phase is the phase of the operator's process.
 type Phase string
 
 // The phases.
 const (
 	Starting Phase = "starting"
 	Running  Phase = "running"
-	// Waiting is the time between an end that nobody asked for and the next start.
+	// Waiting is the phase between an unexpected end and the next start.
 	Waiting Phase = "waiting to be started again"
 )
 
@@ -45,18 +45,18 @@ const (
 type Operator struct {
 	Phase Phase
 	PID   int
-	// Since is when the phase began.
+	// Since is the time when the phase began.
 	Since time.Time
-	// Restarts counts the ends that nobody asked for.
+	// Restarts is the number of unexpected ends.
 	Restarts int
 	// Rebuilding reports that a newer version is being compiled.
 	Rebuilding bool
-	// Reconciles since the start, and a second now; both are negative when the operator
-	// does not tell.
+	// Reconciles is the number since the start, and PerSecond the current rate. Both are negative if the operator does not report
+	// them.
 	Reconciles, PerSecond float64
 }
 
-// Problem is something that the author has to do something about.
+// Problem is a problem that the author has to solve.
 type Problem struct {
 	Title string
 	Lines []string

@@ -20,7 +20,7 @@ var rewrite = flag.Bool("rewrite", false, "write the pictures to testdata")
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// node makes a node that was created so long ago.
+// node returns a node that was created the given time ago.
 func node(kind, name string, state tree.State, message string, ago time.Duration, children ...*tree.Node) *tree.Node {
 	object := &unstructured.Unstructured{Object: map[string]any{"kind": kind}}
 	object.SetName(name)
@@ -34,7 +34,7 @@ func withConditions(n *tree.Node, conditions ...any) *tree.Node {
 	return n
 }
 
-// busy is a state with everything in it.
+// busy returns a state that contains everything.
 func busy() State {
 	first := withConditions(node("Web", "shop", tree.InProgress, "Deployment shop: 1/2 ready", 95*time.Second,
 		node("Deployment", "shop", tree.InProgress, "1/2 ready", 94*time.Second,
@@ -116,7 +116,7 @@ func TestEveryLineFitsItsWidth(t *testing.T) {
 	}
 }
 
-// Whoever may write a status or an event must not control the terminal.
+// Clients that may write a status or an event must not be able to control the terminal.
 func TestEscapeSequencesFromTheClusterAreNotWritten(t *testing.T) {
 	t.Parallel()
 	const hostile = "\x1b[2J\x1b]0;title\a\rforged"
