@@ -158,10 +158,20 @@ func TestKilledClusterIsCleared(t *testing.T) {
 	if again.PID == facts.PID || again.State != instance.Running {
 		t.Errorf("after kill -9: %+v", again)
 	}
+	kept := filepath.Join(h.path, "clusters", again.Name+".crash.log")
+	if !strings.Contains(again.Crash, "it was killed; its log is "+kept) {
+		t.Errorf("the reason of the crash is %q", again.Crash)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
 	if err := syscall.Kill(again.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	h.must("down")
+	if left, err := os.ReadDir(filepath.Join(h.path, "clusters")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
 }
 
 func TestDataOutlivesTheCluster(t *testing.T) {

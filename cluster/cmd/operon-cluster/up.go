@@ -164,6 +164,9 @@ func up(command *cobra.Command, name string, spec instance.Spec, merge bool, out
 	if err != nil {
 		return err
 	}
+	if facts.Crash != "" {
+		fmt.Fprintln(command.ErrOrStderr(), facts.Crash)
+	}
 	if merge {
 		if facts.MergedInto, err = instance.Merge(name); err != nil {
 			return err

@@ -40,8 +40,8 @@ func Down(ctx context.Context, name string) (Facts, error) {
 // remove removes all files of a cluster that does not run. The caller must hold the start lock.
 func (f folder) remove() error {
 	err := errors.Join(node.Clear(f.node()), os.RemoveAll(f.path))
-	for _, lock := range []string{f.runLock(), f.startLock()} {
-		if removeErr := os.Remove(lock); !errors.Is(removeErr, fs.ErrNotExist) {
+	for _, file := range []string{f.crashLog(), f.runLock(), f.startLock()} {
+		if removeErr := os.Remove(file); !errors.Is(removeErr, fs.ErrNotExist) {
 			err = errors.Join(err, removeErr)
 		}
 	}

@@ -43,6 +43,8 @@ type Facts struct {
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 	ReadySeconds float64   `json:"readySeconds,omitempty"`
 	Log          string    `json:"log,omitempty"`
+	// Crash is set by Up if the previous process of the cluster was killed or crashed: a sentence with the reason.
+	Crash string `json:"crash,omitempty"`
 	// MergedInto is the kubeconfig to which the context of the cluster was added. Down removes it from there.
 	MergedInto string `json:"mergedInto,omitempty"`
 	// MergedOver is the previous current context of that kubeconfig. It becomes current again.

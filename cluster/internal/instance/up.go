@@ -25,8 +25,8 @@ const readyFD = 3
 // Ready returns the pipe that Up left open for the process in which Serve runs.
 func Ready() io.WriteCloser { return os.NewFile(readyFD, "ready") }
 
-// Up starts the cluster and removes the files of a killed one, or returns the running cluster. started reports whether it was
-// started. If ctx ends early, nothing is left running.
+// Up starts the cluster and removes the files of a killed one except its log, or returns the running cluster. started reports
+// whether it was started. If ctx ends early, nothing is left running.
 func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool, err error) {
 	f, err := openFolder(name)
 	if err != nil {
@@ -47,12 +47,17 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 	if err != nil {
 		return Facts{}, false, err
 	}
+	crash := ""
 	if !running {
+		if crash, err = f.keepCrash(); err != nil {
+			return Facts{}, false, err
+		}
 		if err := f.launch(ctx, spec); err != nil {
 			return Facts{}, false, errors.Join(err, f.remove())
 		}
 	}
 	facts, err = f.readFacts()
+	facts.Crash = crash
 	if err == nil && facts.State != Running {
 		err = fmt.Errorf("cluster %q exited right after startup; see %s", name, f.log())
 	}
