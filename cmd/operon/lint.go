@@ -52,7 +52,7 @@ To suppress a finding, write a comment at its place, or above the function or ty
 			return usageError{err}
 		}
 		if list {
-			return doctor.List(command.OutOrStdout(), lintLook())
+			return doctor.List(command.OutOrStdout(), doctor.Rules(), lintLook())
 		}
 		return examine(command.Context(), command.OutOrStdout(), directoryOf(args), options, fix, output)
 	}

@@ -42,6 +42,15 @@ type Report struct {
 	Rules int `json:"rules"`
 
 	dir string
+	// tool and rules are the command and its rules for code scanning.
+	tool  string
+	rules []*rule.Rule
+}
+
+// NewReport returns a report about other subjects than projects: the findings of a command with its own rules.
+func NewReport(tool string, rules []*rule.Rule, findings []Finding) *Report {
+	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Place.Compare(b.Place) })
+	return &Report{Findings: append([]Finding{}, findings...), Rules: len(rules), tool: tool, rules: rules}
 }
 
 // Failed reports whether a finding is an error.
@@ -107,7 +116,7 @@ func Examine(ctx context.Context, dir string, options Options) (*Report, error) 
 
 // examine checks the rules, and leaves out findings that comments ignore.
 func examine(s *rule.Subject, options Options) (*Report, error) {
-	report := &Report{dir: s.Dir, Findings: []Finding{}}
+	report := &Report{dir: s.Dir, Findings: []Finding{}, tool: lintTool, rules: Rules()}
 	var found []Finding
 	for _, r := range Rules() {
 		if options.asks(r) {

@@ -3,10 +3,14 @@ package doctor
 import (
 	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 	"github.com/operon-framework/operon/internal/tools/sarif"
 )
+
+// lintTool is the command that checks projects.
+const lintTool = "operon lint"
 
 // JSON writes the report as an object, with findings sorted by place.
 func (r *Report) JSON(w io.Writer) error {
@@ -19,8 +23,8 @@ func (r *Report) JSON(w io.Writer) error {
 // SARIF writes the report in the Static Analysis Results Interchange Format 2.1.0, for code scanning, with one result for
 // each finding. Results of two runs with the same fingerprint are the same finding, even if lines moved.
 func (r *Report) SARIF(w io.Writer) error {
-	run := sarif.Run{Tool: "operon lint", ID: "operon-doctor/", Columns: "unicodeCodePoints"}
-	for _, one := range Rules() {
+	run := sarif.Run{Tool: r.tool, ID: strings.ReplaceAll(r.tool, " ", "-") + "/", Columns: "unicodeCodePoints"}
+	for _, one := range r.rules {
 		run.Rules = append(run.Rules, sarif.Rule{
 			ID: one.Name, Short: one.About, Full: one.Reason, Help: one.About + " " + one.Reason + " Fix: " + one.Fix,
 			Level: levels[one.Severity], Tags: []string{"kubernetes", "operator"},

@@ -15,7 +15,7 @@ import (
 // sampleReport returns a report with one finding of each kind, two of them in one file.
 func sampleReport() *Report {
 	long := "a/folder/with/a/name/that/is/longer/than/a/narrow/terminal/is/wide/controller.go"
-	return &Report{Rules: 46, Ignored: 2, Findings: []Finding{
+	return &Report{tool: lintTool, rules: Rules(), Rules: 46, Ignored: 2, Findings: []Finding{
 		{Rule: "crd-invalid", Severity: rule.Error, Place: rule.Place{File: "a b.yaml", Line: 3, Column: 1}, Message: "Web v1: <wrong>", Reason: "It cannot be installed.", Fix: "mend it"},
 		{Rule: "owner-missing", Severity: rule.Error, Place: rule.Place{File: long, Line: 7, Column: 12}, Message: "Reconcile creates a Service without an owner reference", Reason: "It stays.", Fix: "set one"},
 		{Rule: "owner-missing", Severity: rule.Error, Place: rule.Place{File: long, Line: 9, Column: 12}, Message: "Reconcile creates a Service without an owner reference", Reason: "It stays.", Fix: "set one"},
@@ -31,7 +31,7 @@ func TestOutputs(t *testing.T) {
 		"narrow.txt": func(w io.Writer) error { return r.Text(w, Look{Width: 48, Colour: true}) },
 		"none.txt":   func(w io.Writer) error { return (&Report{Rules: 46}).Text(w, Look{}) },
 		"json.json":  r.JSON,
-		"rules.txt":  func(w io.Writer) error { return List(w, Look{}) },
+		"rules.txt":  func(w io.Writer) error { return List(w, Rules(), Look{}) },
 	} {
 		var out bytes.Buffer
 		if err := write(&out); err != nil {

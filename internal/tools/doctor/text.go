@@ -90,9 +90,9 @@ func Fixed(w io.Writer, fixed []Finding, look Look) error {
 }
 
 // List writes the description of each rule.
-func List(w io.Writer, look Look) error {
+func List(w io.Writer, rules []*rule.Rule, look Look) error {
 	var all strings.Builder
-	for _, r := range Rules() {
+	for _, r := range rules {
 		fmt.Fprintf(&all, "%s %s\n", terminal.Pad(r.Name, 21), look.Paint(colourOf[r.Severity], string(r.Severity)))
 		put(look, &all, "", r.About)
 	}

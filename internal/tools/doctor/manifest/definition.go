@@ -22,21 +22,26 @@ var crdUnsafe = &rule.Rule{
 			if older == nil {
 				continue
 			}
-			compared, err := crdcompat.Compare(older, d.Typed)
-			if err != nil {
-				found.Add(rule.At(d.Object, ""), "%s: %v", d.GetName(), err)
-				continue
-			}
-			for _, one := range compared.Result().Findings {
-				at := rule.At(d.Object, placeIn(d, one.Version, one.Path))
-				finding := found.Add(at, "%s is not a safe upgrade: %s", d.GetName(), upgrade(one))
-				finding.Also = []rule.Place{rule.At(d.Object, "")}
-				if one.Rule == crdcompat.StorageChanged || one.Rule == crdcompat.ConversionAwaited || one.Rule == crdcompat.VersionUnserved {
-					finding.Severity = rule.Warning
-				}
-			}
+			Upgrade(older, d, found)
 		}
 	},
+}
+
+// Upgrade adds a finding for each change of a definition that may break stored objects or clients of an older one.
+func Upgrade(older *apiextensionsv1.CustomResourceDefinition, d *rule.Definition, found *rule.Findings) {
+	compared, err := crdcompat.Compare(older, d.Typed)
+	if err != nil {
+		found.Add(rule.At(d.Object, ""), "%s: %v", d.GetName(), err)
+		return
+	}
+	for _, one := range compared.Result().Findings {
+		at := rule.At(d.Object, placeIn(d, one.Version, one.Path))
+		finding := found.Add(at, "%s is not a safe upgrade: %s", d.GetName(), upgrade(one))
+		finding.Also = []rule.Place{rule.At(d.Object, "")}
+		if one.Rule == crdcompat.StorageChanged || one.Rule == crdcompat.ConversionAwaited || one.Rule == crdcompat.VersionUnserved {
+			finding.Severity = rule.Warning
+		}
+	}
 }
 
 // upgrade describes the effect of a change, without the part that depends on the objects of a cluster.

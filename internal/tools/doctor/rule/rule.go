@@ -41,7 +41,7 @@ type Rule struct {
 	Reason string
 	// Fix describes what to do.
 	Fix string
-	// Check adds a finding for each place with the mistake.
+	// Check adds a finding for each place with the mistake. It is nil for rules about other subjects.
 	Check func(s *Subject, found *Findings)
 }
 
@@ -97,8 +97,13 @@ type Findings struct {
 
 // Run checks one rule.
 func (r *Rule) Run(s *Subject) []Finding {
+	return r.Collect(func(found *Findings) { r.Check(s, found) })
+}
+
+// Collect returns the findings that check adds. It serves rules about other subjects than a project.
+func (r *Rule) Collect(check func(found *Findings)) []Finding {
 	found := &Findings{rule: r}
-	r.Check(s, found)
+	check(found)
 	return found.all
 }
 

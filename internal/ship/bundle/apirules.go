@@ -1,0 +1,288 @@
+package bundle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/tools/crdcompat"
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+var ownedRule = &check{rule.Rule{
+	Name: "csv-owned", Severity: rule.Error,
+	About:  "A difference between the APIs that the CSV lists as owned and the CRDs in the bundle.",
+	Reason: "The CSV waits forever for an API that nobody provides, or users never see one that it has.",
+	Fix:    "list each CRD of the bundle, in each served version, once in spec.customresourcedefinitions.owned",
+}, func(b *Bundle, found *rule.Findings) {
+	seen, listed := map[API]bool{}, map[string]bool{}
+	for i, api := range b.CSV.Spec.CRDs.Owned {
+		path := fmt.Sprintf("spec.customresourcedefinitions.owned[%d]", i)
+		key := API{Name: api.Name, Version: api.Version}
+		if seen[key] {
+			found.Add(b.at(path), "%s: %s in version %s is listed twice", path, api.Name, api.Version)
+		}
+		seen[key], listed[api.Name] = true, true
+		if problem := b.lacks(api); problem != "" {
+			found.Add(b.at(path), "%s: %s", path, problem)
+		}
+		if api.Description == "" {
+			found.Add(b.at(path), "%s: %s has no description", path, api.Name).Severity = rule.Advice
+		}
+	}
+	for _, crd := range b.CRDs {
+		if !listed[crd.GetName()] {
+			found.Add(rule.At(crd.Object, "metadata.name"), "CustomResourceDefinition %s is not listed as owned by the CSV", crd.GetName())
+		}
+	}
+	for i, api := range b.CSV.Spec.CRDs.Required {
+		if listed[api.Name] {
+			path := fmt.Sprintf("spec.customresourcedefinitions.required[%d]", i)
+			found.Add(b.at(path), "%s: %s is also listed as owned", path, api.Name)
+		}
+	}
+}}
+
+// lacks returns what differs between an owned API and the definition in the bundle.
+func (b *Bundle) lacks(api API) string {
+	crd := b.definition(api.Name)
+	if crd == nil {
+		return fmt.Sprintf("there is no CustomResourceDefinition %s in the bundle", api.Name)
+	}
+	if crd.Typed == nil {
+		return "" // reported as unreadable
+	}
+	for _, version := range crd.Typed.Spec.Versions {
+		if version.Name != api.Version {
+			continue
+		}
+		if !version.Served {
+			return fmt.Sprintf("version %s of %s is not served", api.Version, api.Name)
+		}
+		if kind := crd.Typed.Spec.Names.Kind; kind != api.Kind {
+			return fmt.Sprintf("kind: %s defines %s, the CSV says %q", api.Name, kind, api.Kind)
+		}
+		return ""
+	}
+	return fmt.Sprintf("%s has no version %q", api.Name, api.Version)
+}
+
+var crdRule = &check{rule.Rule{
+	Name: "crd-invalid", Severity: rule.Error,
+	About:  "A CRD that API servers reject.",
+	Reason: "The operator cannot be installed.",
+	Fix:    "fix what the message names",
+}, func(b *Bundle, found *rule.Findings) {
+	for _, crd := range b.CRDs {
+		if crd.Typed == nil || crd.GetAPIVersion() == crdV1Beta1 {
+			continue // reported as unreadable, or as old
+		}
+		for _, problem := range validate(crd.Typed) {
+			// API servers store a schema that all versions share in one place.
+			field := strings.Replace(problem.Field, "spec.validation.", "spec.versions[0].schema.", 1)
+			found.Add(rule.At(crd.Object, field), "%s: %s: %s", crd.GetName(), field, problem.ErrorBody())
+		}
+	}
+}}
+
+var crdVersionRule = &check{rule.Rule{
+	Name: "crd-v1beta1", Severity: rule.Error,
+	About:  "A CRD in apiextensions.k8s.io/v1beta1.",
+	Reason: "API servers since Kubernetes 1.22 do not know this version, so the bundle cannot be installed on them.",
+	Fix:    "`operon bundle convert` writes a bundle with CRDs in apiextensions.k8s.io/v1",
+}, func(b *Bundle, found *rule.Findings) {
+	for _, crd := range b.CRDs {
+		if crd.GetAPIVersion() == crdV1Beta1 {
+			found.Add(rule.At(crd.Object, "apiVersion"), "%s is in %s", crd.GetName(), crdV1Beta1)
+		}
+	}
+}}
+
+var samplesRule = &check{rule.Rule{
+	Name: "csv-samples", Severity: rule.Error,
+	About:  "A sample in the annotation alm-examples that is not an object, that the CRD rejects, or of a kind that the CSV does not own.",
+	Reason: "Consoles offer samples as the first object that users create.",
+	Fix:    "correct the sample; have one for each owned kind",
+}, func(b *Bundle, found *rule.Findings) {
+	at := b.at("metadata.annotations." + samplesAnnotation)
+	var samples []map[string]any
+	if text := b.CSV.Annotations[samplesAnnotation]; text != "" {
+		if err := json.Unmarshal([]byte(text), &samples); err != nil {
+			found.Add(at, "%s: want a list of objects in JSON: %v", samplesAnnotation, err)
+			return
+		}
+	}
+	shown := map[schema.GroupKind]bool{}
+	for i, fields := range samples {
+		sample := &unstructured.Unstructured{Object: fields}
+		shown[sample.GroupVersionKind().GroupKind()] = true
+		for _, problem := range b.refuses(sample) {
+			found.Add(at, "%s[%d], %s %s: %s", samplesAnnotation, i, sample.GetKind(), sample.GetName(), problem)
+		}
+	}
+	for i, api := range b.CSV.Spec.CRDs.Owned {
+		if crd := b.definition(api.Name); crd != nil && crd.Typed != nil && !shown[schema.GroupKind{Group: crd.Typed.Spec.Group, Kind: api.Kind}] {
+			found.Add(b.at(fmt.Sprintf("spec.customresourcedefinitions.owned[%d]", i)), "%s has no sample of %s", samplesAnnotation, api.Kind).Severity = rule.Warning
+		}
+	}
+}}
+
+// refuses returns why a sample cannot be created.
+func (b *Bundle) refuses(sample *unstructured.Unstructured) []string {
+	kind := sample.GroupVersionKind()
+	for _, crd := range b.CRDs {
+		if crd.Typed == nil || crd.Typed.Spec.Group != kind.Group || crd.Typed.Spec.Names.Kind != kind.Kind {
+			continue
+		}
+		if sample.GetName() == "" {
+			return []string{"metadata.name is missing"}
+		}
+		verdict, err := crdcompat.Judge(context.Background(), crd.Typed, sample)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		var problems []string
+		for _, field := range verdict.Unknown {
+			problems = append(problems, fmt.Sprintf("the field %s is unknown, and dropped", field))
+		}
+		for _, problem := range verdict.Wrong {
+			problems = append(problems, problem.Error())
+		}
+		return problems
+	}
+	for _, api := range slices.Concat(b.CSV.Spec.APIServices.Owned, b.CSV.Spec.APIServices.Required) {
+		if api.Group == kind.Group && api.Kind == kind.Kind {
+			return nil
+		}
+	}
+	for _, api := range b.CSV.Spec.CRDs.Owned {
+		if strings.HasSuffix(api.Name, "."+kind.Group) && api.Kind == kind.Kind {
+			return nil // its definition is missing or cannot be read, which is reported
+		}
+	}
+	return []string{fmt.Sprintf("the CSV does not own %s in %s", kind.Kind, kind.GroupVersion())}
+}
+
+// guarded are groups whose objects webhooks of operators may not see, because a webhook that fails could not be removed any more.
+var guarded = []string{"*", "admissionregistration.k8s.io", "operators.coreos.com"}
+
+var webhooksRule = &check{rule.Rule{
+	Name: "csv-webhooks", Severity: rule.Error,
+	About:  "A webhook definition that the Operator Lifecycle Manager or an API server rejects.",
+	Reason: "The installation fails with InvalidWebhookDescription, or requests of users do.",
+	Fix:    "fix what the message names",
+}, func(b *Bundle, found *rule.Findings) {
+	seen := map[string]bool{}
+	for i, webhook := range b.CSV.Spec.Webhooks {
+		path := fmt.Sprintf("spec.webhookdefinitions[%d]", i)
+		for _, problem := range b.checkWebhook(webhook) {
+			found.Add(b.at(path), "%s: %s", path, problem)
+		}
+		if seen[webhook.GenerateName] {
+			found.Add(b.at(path), "%s: generateName %s is used twice", path, webhook.GenerateName)
+		}
+		seen[webhook.GenerateName] = true
+	}
+}}
+
+func (b *Bundle) checkWebhook(w Webhook) []string {
+	var problems []string
+	add := func(format string, values ...any) { problems = append(problems, fmt.Sprintf(format, values...)) }
+	if !slices.Contains([]WebhookType{Validating, Mutating, Converting}, w.Type) {
+		add("unknown type %q; want %s, %s or %s", w.Type, Validating, Mutating, Converting)
+	}
+	if w.GenerateName == "" {
+		add("generateName is missing")
+	}
+	if !slices.ContainsFunc(b.CSV.Spec.Install.Spec.Deployments, func(d Deployment) bool { return d.Name == w.DeploymentName }) {
+		add("deploymentName: the CSV has no Deployment %q", w.DeploymentName)
+	}
+	if len(w.AdmissionReviewVersions) == 0 {
+		add("admissionReviewVersions is missing")
+	}
+	if w.Type == Converting {
+		return append(problems, b.checkConversion(w)...)
+	}
+	if w.SideEffects == nil || *w.SideEffects != "None" && *w.SideEffects != "NoneOnDryRun" {
+		add("sideEffects: want None or NoneOnDryRun")
+	}
+	if len(w.Rules) == 0 {
+		add("rules is empty")
+	}
+	for _, one := range w.Rules {
+		for _, group := range one.APIGroups {
+			if slices.Contains(guarded, group) {
+				add("rules: webhooks of operators may not be called for the group %q", group)
+			}
+		}
+	}
+	return problems
+}
+
+func (b *Bundle) checkConversion(w Webhook) []string {
+	if len(w.ConversionCRDs) == 0 {
+		return []string{"conversionCRDs is empty"}
+	}
+	var problems []string
+	for _, name := range w.ConversionCRDs {
+		if !slices.ContainsFunc(b.CSV.Spec.CRDs.Owned, func(api API) bool { return api.Name == name }) {
+			problems = append(problems, fmt.Sprintf("conversionCRDs: the CSV does not own %s", name))
+		}
+	}
+	return problems
+}
+
+// kinds are the kinds of objects that the Operator Lifecycle Manager installs from a bundle, beside CSV and CRD.
+var kinds = []string{
+	"ClusterRole", "ClusterRoleBinding", "ConfigMap", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin", "ConsoleQuickStart", "ConsoleYAMLSample",
+	"NetworkPolicy", "PodDisruptionBudget", "PodMonitor", "PriorityClass", "PrometheusRule", "Role", "RoleBinding", "Secret", "Service",
+	"ServiceAccount", "ServiceMonitor", "VerticalPodAutoscaler",
+}
+
+var objectsRule = &check{rule.Rule{
+	Name: "bundle-objects", Severity: rule.Error,
+	About:  "An object that the Operator Lifecycle Manager does not install, or that is in the bundle twice.",
+	Reason: "The bundle is rejected, or one of the two objects is lost.",
+	Fix:    "let the operator create the object, or keep one of the two",
+}, func(b *Bundle, found *rule.Findings) {
+	first := map[string]string{}
+	for _, object := range b.Others {
+		if !slices.Contains(kinds, object.GetKind()) {
+			found.Add(rule.At(object, "kind"), "a bundle cannot contain a %s; it can contain %s", object.GetKind(), strings.Join(kinds, ", "))
+			continue
+		}
+		key := object.GroupVersionKind().GroupKind().String() + " " + object.GetNamespace() + "/" + object.GetName()
+		if before, twice := first[key]; twice {
+			found.Add(rule.At(object, "metadata.name"), "%s %s is also in %s", object.GetKind(), object.GetName(), before)
+			continue
+		}
+		first[key] = object.Place()
+	}
+}}
+
+// removed are API versions that API servers no longer serve, with the version of Kubernetes that removed them.
+var removed = map[string]string{
+	"admissionregistration.k8s.io/v1beta1": "1.22", "apiextensions.k8s.io/v1beta1": "1.22", "apiregistration.k8s.io/v1beta1": "1.22",
+	"authentication.k8s.io/v1beta1": "1.22", "authorization.k8s.io/v1beta1": "1.22", "autoscaling/v2beta1": "1.25", "autoscaling/v2beta2": "1.26",
+	"batch/v1beta1": "1.25", "certificates.k8s.io/v1beta1": "1.22", "coordination.k8s.io/v1beta1": "1.22", "discovery.k8s.io/v1beta1": "1.25",
+	"events.k8s.io/v1beta1": "1.25", "extensions/v1beta1": "1.22", "networking.k8s.io/v1beta1": "1.22", "node.k8s.io/v1beta1": "1.25",
+	"policy/v1beta1": "1.25", "rbac.authorization.k8s.io/v1beta1": "1.22", "scheduling.k8s.io/v1beta1": "1.22", "storage.k8s.io/v1beta1": "1.27",
+}
+
+var removedAPIRule = &check{rule.Rule{
+	Name: "removed-api", Severity: rule.Error,
+	About:  "An object in an API version that Kubernetes removed.",
+	Reason: "The bundle cannot be installed on clusters since that version.",
+	Fix:    "use the stable version of the API",
+}, func(b *Bundle, found *rule.Findings) {
+	for _, object := range b.Others {
+		if since, gone := removed[object.GetAPIVersion()]; gone {
+			found.Add(rule.At(object, "apiVersion"), "%s %s: Kubernetes %s removed %s", object.GetKind(), object.GetName(), since, object.GetAPIVersion())
+		}
+	}
+}}

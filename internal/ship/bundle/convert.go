@@ -1,0 +1,206 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/internal/tools/changes"
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// Conversion is a bundle that Convert wrote.
+type Conversion struct {
+	// Name is the name of the CSV, and Dir the directory of the new bundle.
+	Name string `json:"name"`
+	Dir  string `json:"dir"`
+	// Channels are the channels of the bundle. If it has none, the bundle was not written, because no channel leads to it.
+	Channels []string `json:"channels,omitempty"`
+	// Changes describe what differs from the original.
+	Changes []string `json:"changes,omitempty"`
+}
+
+// Convert writes bundles in the layout registry+v1 to out, which must exist: one for each version of the package in dir, or one
+// for the bundle in dir. CRDs in v1beta1 are converted to v1, and all other files are copied. If something cannot be read or
+// converted, or if a file exists, it fails and writes nothing.
+func Convert(ctx context.Context, dir, out string) ([]Conversion, error) {
+	found, err := Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	set, err := changes.In(out)
+	if err != nil {
+		return nil, err
+	}
+	var all []Conversion
+	var problems []error
+	for _, at := range found.Packages {
+		p, err := ReadPackage(at)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, asErrors(p.Problems)...)
+		inChannels := p.channels()
+		for _, b := range p.Bundles {
+			if b.CSV != nil {
+				b.Channels, b.DefaultChannel = inChannels[b.CSV.Name], p.DefaultChannel
+			}
+			made, err := b.convert(set, out)
+			all, problems = append(all, made), append(problems, err)
+		}
+	}
+	for _, at := range found.Bundles {
+		b, err := Read(at)
+		if err != nil {
+			return nil, err
+		}
+		if !b.Registry() {
+			problems = append(problems, fmt.Errorf("%s is one version of a package in the older layout: convert the directory with its *%s file", at, packageSuffix))
+			continue
+		}
+		made, err := b.convert(set, out)
+		all, problems = append(all, made), append(problems, err)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	_, err = set.Apply(ctx)
+	return all, err
+}
+
+func asErrors(problems []Problem) []error {
+	var all []error
+	for _, one := range problems {
+		all = append(all, one)
+	}
+	return all
+}
+
+// channels returns the channels of each version, by the name of its CSV.
+func (p *Package) channels() map[string][]string {
+	all := map[string][]string{}
+	for _, channel := range p.Channels {
+		for _, b := range p.Chain(channel) {
+			all[b.CSV.Name] = append(all[b.CSV.Name], channel.Name)
+		}
+	}
+	return all
+}
+
+// convert adds the files of the new bundle to a set.
+func (b *Bundle) convert(set *changes.Set, out string) (Conversion, error) {
+	if len(b.Problems) > 0 {
+		return Conversion{}, errors.Join(asErrors(b.Problems)...)
+	}
+	made := Conversion{Name: b.CSV.Name, Channels: b.Channels}
+	if len(b.Channels) == 0 {
+		return made, nil
+	}
+	version := b.CSV.Spec.Version
+	if version == "" || version != path.Base(version) || version == ".." {
+		return made, fmt.Errorf("%s: spec.version: %q cannot be the name of a directory", b.at("spec.version"), version)
+	}
+	dir := path.Join(b.Package, version)
+	made.Dir = filepath.Join(out, filepath.FromSlash(dir))
+	for _, file := range slices.Sorted(maps.Keys(b.manifests)) {
+		content, err := b.converted(file, &made)
+		if err != nil {
+			return made, err
+		}
+		set.Create(path.Join(dir, manifestsDir, path.Base(file)), content)
+	}
+	for _, file := range slices.Sorted(maps.Keys(b.metadata)) {
+		set.Create(path.Join(dir, file), b.metadata[file])
+	}
+	if _, has := b.metadata[annotationsFile]; !has {
+		set.Create(path.Join(dir, annotationsFile), b.newAnnotations())
+		set.Create(path.Join(dir, "Dockerfile"), b.newDockerfile())
+		made.Changes = append(made.Changes, annotationsFile+" and Dockerfile are new")
+	}
+	return made, nil
+}
+
+// converted returns the content of a manifest with its definitions in v1.
+func (b *Bundle) converted(file string, made *Conversion) ([]byte, error) {
+	content := b.manifests[file]
+	old := slices.ContainsFunc(b.CRDs, func(crd *CRD) bool { return crd.File == file && crd.GetAPIVersion() == crdV1Beta1 })
+	if !old {
+		return content, nil
+	}
+	objects, err := project.Parse(file, content)
+	if err != nil {
+		return nil, err
+	}
+	var documents [][]byte
+	for _, object := range objects {
+		written := object.Unstructured
+		if kube.IsCRD(object.Unstructured) && object.GetAPIVersion() == crdV1Beta1 {
+			crd := b.definition(object.GetName())
+			made.Changes = append(made.Changes, fmt.Sprintf("CustomResourceDefinition %s is in %s", crd.GetName(), apiextensionsv1.SchemeGroupVersion))
+			for _, change := range crd.Converted {
+				made.Changes = append(made.Changes, crd.GetName()+", "+change)
+			}
+			if written, err = plain(crd.Typed); err != nil {
+				return nil, err
+			}
+		}
+		document, err := yaml.Marshal(written.Object)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, document)
+	}
+	return bytes.Join(documents, []byte("---\n")), nil
+}
+
+// plain returns a definition without the fields that only API servers set.
+func plain(crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+	if err != nil {
+		return nil, err
+	}
+	delete(fields, "status")
+	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
+	return &unstructured.Unstructured{Object: fields}, nil
+}
+
+// labelPairs returns the annotations of a bundle in their order.
+func (b *Bundle) labelPairs() [][2]string {
+	pairs := [][2]string{
+		{mediaTypeKey, registryV1}, {manifestsKey, manifestsDir + "/"}, {metadataKey, metadataDir + "/"},
+		{packageKey, b.Package}, {channelsKey, strings.Join(b.Channels, ",")},
+	}
+	if b.DefaultChannel != "" {
+		pairs = append(pairs, [2]string{defaultChannelKey, b.DefaultChannel})
+	}
+	return pairs
+}
+
+func (b *Bundle) newAnnotations() []byte {
+	out := bytes.NewBufferString("annotations:\n")
+	for _, pair := range b.labelPairs() {
+		fmt.Fprintf(out, "  %s: %s\n", pair[0], pair[1])
+	}
+	return out.Bytes()
+}
+
+func (b *Bundle) newDockerfile() []byte {
+	out := bytes.NewBufferString("FROM scratch\n\n")
+	for _, pair := range b.labelPairs() {
+		fmt.Fprintf(out, "LABEL %s=%s\n", pair[0], pair[1])
+	}
+	fmt.Fprintf(out, "\nCOPY %s /%s/\nCOPY %s /%s/\n", manifestsDir, manifestsDir, metadataDir, metadataDir)
+	return out.Bytes()
+}

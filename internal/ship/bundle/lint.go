@@ -1,0 +1,109 @@
+package bundle
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/operon-framework/operon/internal/tools/doctor"
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+// check is a rule about one bundle.
+type check struct {
+	rule.Rule
+	check func(b *Bundle, found *rule.Findings)
+}
+
+// checks are the rules about one bundle, in the order of their list.
+var checks = []*check{
+	formatRule, annotationsRule, dockerfileRule, sizeRule,
+	nameRule, versionRule, replacesRule, installModesRule, kubeVersionRule, relatedImagesRule, listingRule,
+	strategyRule, deploymentsRule, requestsRule, permissionsRule, serviceAccountRule,
+	ownedRule, crdRule, crdVersionRule, samplesRule, webhooksRule, objectsRule, removedAPIRule,
+}
+
+// Rules returns all rules about bundles and packages.
+func Rules() []*rule.Rule {
+	var all []*rule.Rule
+	for _, one := range checks {
+		all = append(all, &one.Rule)
+	}
+	return append(all, packageRule, upgradeRule)
+}
+
+// Lint checks all bundles and packages below directories. against is the directory of an older version that each bundle has to
+// be a safe upgrade of, or empty. It fails if a directory cannot be read, or contains no bundle.
+func Lint(dirs []string, against string) (*doctor.Report, error) {
+	l := &linter{}
+	if against != "" {
+		older, err := Read(against)
+		if err != nil {
+			return nil, err
+		}
+		l.older = older
+	}
+	var problems []error
+	for _, dir := range dirs {
+		problems = append(problems, l.lint(dir))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return doctor.NewReport("operon bundle lint", Rules(), l.findings), nil
+}
+
+type linter struct {
+	older    *Bundle // nil: no version was given
+	findings []rule.Finding
+}
+
+func (l *linter) lint(dir string) error {
+	found, err := Find(dir)
+	if err != nil {
+		return err
+	}
+	for _, at := range found.Bundles {
+		bundle, err := Read(at)
+		if err != nil {
+			return err
+		}
+		l.bundle(bundle)
+	}
+	for _, at := range found.Packages {
+		p, err := ReadPackage(at)
+		if err != nil {
+			return err
+		}
+		l.lintPackage(p)
+	}
+	return nil
+}
+
+// bundle checks one bundle. Rules about the CSV are skipped if the bundle has none.
+func (l *linter) bundle(b *Bundle) {
+	for _, one := range checks {
+		if b.CSV != nil || slices.Contains([]*check{formatRule, annotationsRule, dockerfileRule}, one) {
+			l.findings = append(l.findings, one.Collect(func(found *rule.Findings) { one.check(b, found) })...)
+		}
+	}
+	if l.older != nil {
+		l.upgrade(l.older, b)
+	}
+}
+
+func (l *linter) lintPackage(p *Package) {
+	for _, b := range p.Bundles {
+		l.bundle(b)
+		if b.CSV == nil {
+			continue
+		}
+		if older := p.Bundle(b.CSV.Spec.Replaces); older != nil && older != b {
+			l.upgrade(older, b)
+		}
+	}
+	l.findings = append(l.findings, packageRule.Collect(p.check)...)
+}
+
+func (l *linter) upgrade(older, newer *Bundle) {
+	l.findings = append(l.findings, upgradeRule.Collect(func(found *rule.Findings) { checkUpgrade(older, newer, found) })...)
+}

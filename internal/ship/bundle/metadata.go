@@ -1,0 +1,207 @@
+package bundle
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	yamlv3 "go.yaml.in/yaml/v3"
+)
+
+// Keys of metadata/annotations.yaml, which an image repeats as labels.
+const (
+	annotationPrefix  = "operators.operatorframework.io.bundle."
+	mediaTypeKey      = annotationPrefix + "mediatype.v1"
+	manifestsKey      = annotationPrefix + "manifests.v1"
+	metadataKey       = annotationPrefix + "metadata.v1"
+	packageKey        = annotationPrefix + "package.v1"
+	channelsKey       = annotationPrefix + "channels.v1"
+	defaultChannelKey = annotationPrefix + "channel.default.v1"
+)
+
+// registryV1 is the media type of the layout with the directories manifests and metadata.
+const registryV1 = "registry+v1"
+
+// annotations are the values of metadata/annotations.yaml, with their lines.
+type annotations struct {
+	file   string
+	values map[string]string
+	lines  map[string]int
+}
+
+// readMetadata reads the directory metadata and the Dockerfile beside it.
+func (r *reader) readMetadata() {
+	r.annotations = &annotations{file: r.place(annotationsFile), values: map[string]string{}, lines: map[string]int{}}
+	r.readAnnotations()
+	r.Package, r.DefaultChannel = r.annotations.values[packageKey], r.annotations.values[defaultChannelKey]
+	for channel := range strings.SplitSeq(r.annotations.values[channelsKey], ",") {
+		if channel = strings.TrimSpace(channel); channel != "" {
+			r.Channels = append(r.Channels, channel)
+		}
+	}
+	if exists(r.files, dependenciesFile) {
+		r.readDependencies()
+	}
+	if exists(r.files, propertiesFile) {
+		r.readProperties()
+	}
+	for _, name := range []string{"Dockerfile", "bundle.Dockerfile"} {
+		if exists(r.files, name) {
+			r.metadata[name] = r.read(name)
+			r.labels = labelsOf(r.metadata[name])
+			break
+		}
+	}
+}
+
+// readAnnotations reads the mapping below "annotations".
+func (r *reader) readAnnotations() {
+	root := r.yaml(annotationsFile)
+	if root == nil {
+		return
+	}
+	_, below := entry(root, "annotations")
+	if below == nil || below.Kind != yamlv3.MappingNode {
+		r.problem(r.annotations.file, root.Line, "want a mapping with the key annotations")
+		return
+	}
+	for i := 0; i+1 < len(below.Content); i += 2 {
+		key, value := below.Content[i], below.Content[i+1]
+		r.annotations.values[key.Value], r.annotations.lines[key.Value] = value.Value, key.Line
+	}
+}
+
+// yaml returns the root of a file, which must be a mapping. It returns nil and adds a problem if it is not.
+func (r *reader) yaml(name string) *yamlv3.Node {
+	content := r.read(name)
+	if content == nil {
+		return nil
+	}
+	r.metadata[name] = content
+	var document yamlv3.Node
+	if err := yamlv3.Unmarshal(content, &document); err != nil {
+		r.Problems = append(r.Problems, parsed(r.place(name), yamlError(r.place(name), err)))
+		return nil
+	}
+	if len(document.Content) == 0 || document.Content[0].Kind != yamlv3.MappingNode {
+		r.problem(r.place(name), 1, "want a mapping")
+		return nil
+	}
+	return document.Content[0]
+}
+
+// yamlError puts the file before the line of a syntax error.
+func yamlError(file string, err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if line, ok := strings.CutPrefix(text, "line "); ok {
+		return fmt.Errorf("%s:%s", file, line)
+	}
+	return fmt.Errorf("%s:1: %s", file, text)
+}
+
+// entry returns the key and the value of an entry of a mapping, or nil.
+func entry(mapping *yamlv3.Node, name string) (key, value *yamlv3.Node) {
+	for i := 0; mapping.Kind == yamlv3.MappingNode && i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == name {
+			return mapping.Content[i], mapping.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+// Dependency is something that a bundle needs from other operators.
+type Dependency struct {
+	Type  string
+	Value map[string]any
+
+	line int
+}
+
+func (r *reader) readDependencies() {
+	for _, one := range r.list(dependenciesFile, "dependencies") {
+		problems := one.check()
+		for _, problem := range problems {
+			r.problem(r.place(dependenciesFile), one.line, "%s", problem)
+		}
+		if len(problems) == 0 {
+			r.Dependencies = append(r.Dependencies, one)
+		}
+	}
+}
+
+// readProperties checks metadata/properties.yaml. Types and values of properties are free.
+func (r *reader) readProperties() {
+	for _, one := range r.list(propertiesFile, "properties") {
+		if one.Type == "" {
+			r.problem(r.place(propertiesFile), one.line, "the property has no type")
+		}
+	}
+}
+
+// list reads a file with one list of entries with a type and a value.
+func (r *reader) list(file, key string) []Dependency {
+	root := r.yaml(file)
+	if root == nil {
+		return nil
+	}
+	var all []Dependency
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		name, value := root.Content[i], root.Content[i+1]
+		if name.Value != key {
+			r.problem(r.place(file), name.Line, "unknown field %s; want %s", name.Value, key)
+			continue
+		}
+		if value.Kind != yamlv3.SequenceNode {
+			r.problem(r.place(file), name.Line, "%s: want a list", key)
+			continue
+		}
+		for _, node := range value.Content {
+			one := Dependency{line: node.Line}
+			var fields map[string]any
+			if err := node.Decode(&fields); err != nil {
+				r.problem(r.place(file), node.Line, "want a mapping with type and value")
+				continue
+			}
+			for _, field := range slices.Sorted(maps.Keys(fields)) {
+				if field != "type" && field != "value" {
+					r.problem(r.place(file), node.Line, "unknown field %s; want type and value", field)
+				}
+			}
+			one.Type, _ = fields["type"].(string)
+			one.Value, _ = fields["value"].(map[string]any)
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// labelsOf returns the labels that a Dockerfile sets with LABEL key=value.
+func labelsOf(dockerfile []byte) map[string]string {
+	labels := map[string]string{}
+	lines := bufio.NewScanner(bytes.NewReader(bytes.ReplaceAll(dockerfile, []byte("\\\n"), []byte(" "))))
+	lines.Buffer(nil, maxFileSize)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) < 2 || !strings.EqualFold(words[0], "LABEL") {
+			continue
+		}
+		for _, word := range words[1:] {
+			if key, value, ok := strings.Cut(word, "="); ok {
+				labels[key] = strings.Trim(value, `"'`)
+			}
+		}
+	}
+	return labels
+}
+
+// checkRange returns a problem if text is not a range of versions.
+func checkRange(field, text string) []string {
+	if _, err := semver.ParseRange(text); err != nil {
+		return []string{fmt.Sprintf("%s: %q is not a range of versions such as \">=1.0.0 <2.0.0\"", field, text)}
+	}
+	return nil
+}
