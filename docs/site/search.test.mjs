@@ -11,6 +11,8 @@ const chunks = fileURLToPath(new URL('../../bin/docs/assets/chunks/', import.met
 
 const wanted = {
   'install': '/install',
+  'OLM bundle': '/bundles',
+  'ClusterServiceVersion': '/bundles',
   'tutorial': '/tutorial',
   'reconcile': '/concepts',
   'requeue': '/concepts',

@@ -13,7 +13,7 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 114_100
+const totalLines = 116_600
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -35,14 +35,15 @@ var budgets = map[string]budget{
 	"internal/prove/runner":     {2850, 13},
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {2000, 14},
+	"internal/ship/bundle":      {2450, 25}, // two layouts, and 25 rules
 	"internal/ship/deploy":      {2950, 11},
 	"internal/ship/image":       {1650, 20},
 	"internal/tools/generate":   {2540, 6},
 	"internal/tools/project":    {1800, 31},
 	"internal/tools/scaffold":   {3300, 14},
 	"internal/tools/up":         {2700, 11},
-	"cmd/operon":                {3050, 1},
-	"cluster/internal/instance": {2130, 19},
+	"cmd/operon":                {3150, 1},
+	"cluster/internal/instance": {2160, 19},
 	"cluster/internal/sim":      {2300, 5},
 
 	"internal/tools/doctor/rule": {1100, 26},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -42,7 +41,7 @@ type Channel struct {
 // ReadPackage reads a package in the older layout. It fails if the directory cannot be read, or is not a package. All mistakes
 // in a package are its Problems, and those of its Bundles.
 func ReadPackage(dir string) (*Package, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -146,13 +145,16 @@ type Found struct {
 func Find(dir string) (*Found, error) {
 	found := &Found{}
 	err := filepath.WalkDir(dir, func(at string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return err
+		if err != nil {
+			return unreadable(at, err)
+		}
+		if !entry.IsDir() {
+			return nil
 		}
 		if at != dir && strings.HasPrefix(entry.Name(), ".") {
 			return fs.SkipDir
 		}
-		root, err := os.OpenRoot(at)
+		root, err := open(at)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ const (
 // Read reads the bundle in a directory, in either layout. It fails if the directory cannot be read, or is not a bundle. All
 // mistakes in a bundle are its Problems.
 func Read(dir string) (*Bundle, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,20 @@ func Read(dir string) (*Bundle, error) {
 		return nil, err
 	}
 	return r.Bundle, nil
+}
+
+// open opens a directory of which nothing outside can be read.
+func open(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	return root, unreadable(dir, err)
+}
+
+// unreadable names the directory that does not exist.
+func unreadable(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no directory %s; name a directory with a bundle", dir)
+	}
+	return err
 }
 
 func exists(files fs.FS, name string) bool {

@@ -38,7 +38,7 @@ func deploymentPath(i int) string { return fmt.Sprintf("spec.install.spec.deploy
 
 var deploymentsRule = &check{rule.Rule{
 	Name: "csv-deployments", Severity: rule.Error,
-	About:  "A Deployment that an API server rejects.",
+	About:  "A Deployment whose name, selector, labels or containers API servers reject.",
 	Reason: "The installation fails after its permissions and CRDs were created.",
 	Fix:    "fix the Deployment in spec.install.spec.deployments",
 }, func(b *Bundle, found *rule.Findings) {
