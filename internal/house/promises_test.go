@@ -2,6 +2,7 @@ package house
 
 import (
 	"go/ast"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +116,53 @@ func TestOnlyTheListOfStepsWritesThePass(t *testing.T) {
 func isPass(x ast.Expr) bool {
 	name, ok := x.(*ast.Ident)
 	return ok && name.Name == "p"
+}
+
+// TestEachStepIsInItsFile checks what docs/architecture.md says: each step of a reconcile is in a file with its name.
+func TestEachStepIsInItsFile(t *testing.T) {
+	t.Parallel()
+	var steps []string
+	declared := map[string]bool{} // functions, as FILE.NAME
+	for _, p := range sources(t) {
+		if p.dir != "internal/runtime/reconcile" {
+			continue
+		}
+		for _, file := range p.files {
+			name := strings.TrimSuffix(path.Base(fset.Position(file.Package).Filename), ".go")
+			for _, declaration := range file.Decls {
+				f, ok := declaration.(*ast.FuncDecl)
+				if !ok {
+					continue
+				}
+				declared[name+"."+f.Name.Name] = true
+				if name == "steps" && f.Name.Name == "steps" {
+					steps = methodsOf(f, "r")
+				}
+			}
+		}
+	}
+	if len(steps) < 10 {
+		t.Fatalf("steps.go lists only %q", steps)
+	}
+	for _, step := range steps {
+		if !declared[step+"."+step] {
+			t.Errorf("the step %s is not in %s.go", step, step)
+		}
+	}
+}
+
+// methodsOf returns the methods of a receiver to which a function refers, in order.
+func methodsOf(f *ast.FuncDecl, receiver string) []string {
+	var names []string
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := selector.X.(*ast.Ident); ok && x.Name == receiver {
+				names = append(names, selector.Sel.Name)
+			}
+		}
+		return true
+	})
+	return names
 }
 
 // TestOnlyOperontestHasAnAPIInMemory checks what SCOPE.md says: package operontest alone simulates an API. The tests that simulate
