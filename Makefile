@@ -13,7 +13,7 @@ UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 UNWATCHED := '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0'
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
 
-.PHONY: run test lint clean binaries fuzz vulncheck licenses waiting root docs $(EXAMPLES)
+.PHONY: run test lint clean binaries fuzz coverage vulncheck licenses waiting root docs $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -43,6 +43,9 @@ fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets 
 		echo "$${test%:*} $${test#*:} $$each"; \
 		(cd $${test%:*} && $(BINARY) go test -vet=off -run '^$$' -fuzz "^$${test#*:}\$$" -fuzztime $$each .) || failed="$$failed $${test#*:}"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+coverage: binaries ## measure each package of the runtime by its own tests; fails below 80 percent
+	$(GO_TEST) -cover ./internal/runtime/... | awk '{print} /coverage:/ && $$5 + 0 < 80 {bad = 1} /^(FAIL|---)/ {bad = 1} END {exit bad}'
 
 vulncheck: ## report known vulnerabilities in code that is reachable; needs a network
 	@for module in $(MODULES); do (cd $$module && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || exit 1; done

@@ -69,7 +69,9 @@
 //
 // Each reconcile knows what caused it. It reports the cause in logs, OpenTelemetry spans, metrics and the
 // operator's debug endpoint, which `operon explain KIND/NAME` reads. [Config] enables each of these; [Main] takes
-// the settings from flags and the environment.
+// the settings from flags and the environment. In the source code, internal/runtime/queue/handler.go decides which
+// events queue an object, and internal/runtime/queue/triggers.go records why. docs/architecture.md lists where to
+// look for other questions.
 //
 // # Several replicas
 //

@@ -20,16 +20,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/testing/boxtest"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
 // finalizes is a composer with a Finalize method.
 type finalizes struct {
-	compose
-	finalize func(context.Context, *Box, *operon.Finalization) error
+	boxtest.ComposeFunc
+	finalize func(context.Context, *boxtest.Box, *operon.Finalization) error
 }
 
-func (f finalizes) Finalize(ctx context.Context, b *Box, out *operon.Finalization) error {
+func (f finalizes) Finalize(ctx context.Context, b *boxtest.Box, out *operon.Finalization) error {
 	return f.finalize(ctx, b, out)
 }
 
@@ -37,15 +38,15 @@ func (f finalizes) Finalize(ctx context.Context, b *Box, out *operon.Finalizatio
 // it succeeds.
 func TestFinalizeHoldsTheObject(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	var mayGo atomic.Bool
-	w.run(finalizes{copies, func(ctx context.Context, b *Box, out *operon.Finalization) error {
-		child := config(b.Name, nil)
+	w.Run(finalizes{boxtest.Copies, func(ctx context.Context, b *boxtest.Box, out *operon.Finalization) error {
+		child := boxtest.ConfigMap(b.Name, nil)
 		found, err := out.Get(ctx, child)
 		if err != nil || !found {
 			return fmt.Errorf("the child is gone before the cleanup: %w", errors.Join(err, errors.New("not found")))
 		}
-		permit := config("permit", nil)
+		permit := boxtest.ConfigMap("permit", nil)
 		permitted, err := out.Get(ctx, permit)
 		if err != nil {
 			return err
@@ -56,13 +57,13 @@ func TestFinalizeHoldsTheObject(t *testing.T) {
 		mayGo.Store(permitted)
 		return nil
 	}})
-	b := w.box("kept", map[string]string{"a": "1"})
-	w.isReady(b)
-	w.must(w.client.Delete(t.Context(), b))
-	w.ready(b, metav1.ConditionFalse, "BackupRunning", "the last backup of 1 is running")
-	w.must(w.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: w.meta("permit")}))
-	w.eventually("the Box to go", func(ctx context.Context) error {
-		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b); client.IgnoreNotFound(err) != nil || err == nil {
+	b := w.Box("kept", map[string]string{"a": "1"})
+	w.IsReady(b)
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Ready(b, metav1.ConditionFalse, "BackupRunning", "the last backup of 1 is running")
+	w.Must(w.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: w.Meta("permit")}))
+	w.Eventually("the Box to go", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(b), b); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("it exists: %w", err)
 		}
 		return nil
@@ -76,29 +77,29 @@ func TestFinalizeHoldsTheObject(t *testing.T) {
 // recreate objects that it has just removed.
 func TestFinalizeSucceedsOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
 	defer gate.Open()
 	var calls atomic.Int64
-	requests, _ := w.runAs(gate.Config(w.Config), finalizes{copies, func(ctx context.Context, _ *Box, out *operon.Finalization) error {
-		if found, err := out.Get(ctx, config("read", nil)); err != nil || !found { // its watch requeues the object
+	requests, _ := w.RunAs(gate.Config(w.Config), finalizes{boxtest.Copies, func(ctx context.Context, _ *boxtest.Box, out *operon.Finalization) error {
+		if found, err := out.Get(ctx, boxtest.ConfigMap("read", nil)); err != nil || !found { // its watch requeues the object
 			return errors.Join(err, errors.New("not found"))
 		}
 		gate.Shut()
 		calls.Add(1)
 		return nil
 	}})
-	read := config("read", nil)
+	read := boxtest.ConfigMap("read", nil)
 	read.Namespace = w.Namespace
-	w.must(w.client.Create(t.Context(), read))
-	b := w.box("once", map[string]string{"a": "1"})
-	w.isReady(b)
-	w.must(w.client.Delete(t.Context(), b))
+	w.Must(w.Client.Create(t.Context(), read))
+	b := w.Box("once", map[string]string{"a": "1"})
+	w.IsReady(b)
+	w.Must(w.Client.Delete(t.Context(), b))
 	patched := func(times int) {
 		t.Helper()
-		w.eventually("the finalizer to be removed", func(context.Context) error {
+		w.Eventually("the finalizer to be removed", func(context.Context) error {
 			found := 0
-			for _, r := range requests.all(true) {
+			for _, r := range requests.All(true) {
 				if r == "PATCH /apis/test.operon.dev/v1/namespaces/"+w.Namespace+"/boxes/once" {
 					found++
 				}
@@ -110,9 +111,9 @@ func TestFinalizeSucceedsOnce(t *testing.T) {
 		})
 	}
 	patched(2) // the finalizer was added and removed
-	w.gone(b)
+	w.Gone(b)
 	read.Data = map[string]string{"a": "2"}
-	w.must(w.client.Update(t.Context(), read))
+	w.Must(w.Client.Update(t.Context(), read))
 	patched(3)
 	if calls.Load() != 1 {
 		t.Errorf("Finalize succeeded %d times", calls.Load())
@@ -122,8 +123,8 @@ func TestFinalizeSucceedsOnce(t *testing.T) {
 // A generated value does not change, regardless of restarts of the operator. A deleted Secret is created again.
 func TestGeneratedSecretsStay(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	composer := secretive(func(ctx context.Context, b *Box, out *operon.Composition) error {
+	w := newFixture(t)
+	composer := secretive(func(ctx context.Context, b *boxtest.Box, out *operon.Composition) error {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.Name}}
 		return out.GeneratedSecret(ctx, secret, func(data map[string][]byte) {
 			if data["password"] == nil {
@@ -131,31 +132,31 @@ func TestGeneratedSecretsStay(t *testing.T) {
 			}
 		})
 	})
-	_, stop := w.run(composer)
-	b := w.box("credentials", nil)
-	w.isReady(b)
-	secret := &corev1.Secret{ObjectMeta: w.meta(b.Name)}
-	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
+	_, stop := w.Run(composer)
+	b := w.Box("credentials", nil)
+	w.IsReady(b)
+	secret := &corev1.Secret{ObjectMeta: w.Meta(b.Name)}
+	w.Must(w.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
 	password := string(secret.Data["password"])
 	if len(password) < 20 {
 		t.Fatalf("the password is %q", password)
 	}
 	stop()
-	requests, _ := w.run(composer)
-	w.poke(b)
-	w.change(b, func() { b.Spec.Data = map[string]string{"b": "2"} })
-	w.isReady(b)
-	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
+	requests, _ := w.Run(composer)
+	w.Poke(b)
+	w.Change(b, func() { b.Spec.Data = map[string]string{"b": "2"} })
+	w.IsReady(b)
+	w.Must(w.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
 	if string(secret.Data["password"]) != password {
 		t.Error("another operator replaced the password")
 	}
-	if children := ofChildren(requests.all(true)); len(children) > 0 {
+	if children := boxtest.OfChildren(requests.All(true)); len(children) > 0 {
 		t.Errorf("the second operator wrote %q", children)
 	}
-	w.must(w.client.Delete(t.Context(), secret))
+	w.Must(w.Client.Delete(t.Context(), secret))
 	uid := secret.UID
-	w.eventually("another Secret", func(ctx context.Context) error {
-		if err := w.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+	w.Eventually("another Secret", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 			return err
 		}
 		if now := string(secret.Data["password"]); secret.UID == uid || len(now) < 20 { // the stale cache may still have contained the old one
@@ -166,28 +167,28 @@ func TestGeneratedSecretsStay(t *testing.T) {
 }
 
 // secretive is a composer that needs a context.
-type secretive func(context.Context, *Box, *operon.Composition) error
+type secretive func(context.Context, *boxtest.Box, *operon.Composition) error
 
-func (s secretive) Compose(ctx context.Context, b *Box, out *operon.Composition) error {
+func (s secretive) Compose(ctx context.Context, b *boxtest.Box, out *operon.Composition) error {
 	return s(ctx, b, out)
 }
 
 // A name on the channel triggers a reconcile of the object with that name.
 func TestTriggerReconciles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	var reconciles atomic.Int32
 	names := make(chan types.NamespacedName)
-	w.run(compose(func(*Box, *operon.Composition) error {
+	w.Run(boxtest.ComposeFunc(func(*boxtest.Box, *operon.Composition) error {
 		reconciles.Add(1)
 		return nil
 	}), operon.Trigger(names))
-	b := w.box("pulled", nil)
-	w.isReady(b)
+	b := w.Box("pulled", nil)
+	w.IsReady(b)
 	before := reconciles.Load()
 	names <- client.ObjectKeyFromObject(b)
 	names <- types.NamespacedName{Namespace: w.Namespace, Name: "missing"}
-	w.eventually("the reconcile", func(context.Context) error {
+	w.Eventually("the reconcile", func(context.Context) error {
 		if reconciles.Load() == before {
 			return errors.New("it is not reconciled")
 		}
@@ -198,8 +199,8 @@ func TestTriggerReconciles(t *testing.T) {
 // Child objects may be YAML documents and apply configurations, and ReadyWhen receives the type of the child.
 func TestOtherFormsOfChildren(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.run(compose(func(b *Box, out *operon.Composition) error {
+	w := newFixture(t)
+	w.Run(boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
 		objects, err := operon.FromYAML([]byte("# two documents\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-yaml}\ndata: {a: \"1\"}\n---\n"))
 		if err != nil {
 			return err
@@ -216,13 +217,13 @@ func TestOtherFormsOfChildren(t *testing.T) {
 		}))
 		return nil
 	}))
-	b := w.box("forms", nil)
-	w.ready(b, metav1.ConditionFalse, "ChildNotReady", "it is closed")
-	opened := &corev1.ConfigMap{ObjectMeta: w.meta("from-apply")}
-	w.change(opened, func() { opened.Data["open"] = "yes" })
-	w.isReady(b)
-	yaml := &corev1.ConfigMap{ObjectMeta: w.meta("from-yaml")}
-	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(yaml), yaml))
+	b := w.Box("forms", nil)
+	w.Ready(b, metav1.ConditionFalse, "ChildNotReady", "it is closed")
+	opened := &corev1.ConfigMap{ObjectMeta: w.Meta("from-apply")}
+	w.Change(opened, func() { opened.Data["open"] = "yes" })
+	w.IsReady(b)
+	yaml := &corev1.ConfigMap{ObjectMeta: w.Meta("from-yaml")}
+	w.Must(w.Client.Get(t.Context(), client.ObjectKeyFromObject(yaml), yaml))
 	if yaml.Data["a"] != "1" || opened.Data["a"] != "2" {
 		t.Errorf("the children have %v and %v", yaml.Data, opened.Data)
 	}
@@ -242,41 +243,41 @@ func TestFromYAMLMistakes(t *testing.T) {
 }
 
 type (
-	defaultsTooMuch  struct{ compose }
-	validatesStrings struct{ compose }
-	deletesWithout   struct{ compose }
-	misspelled       struct{ compose }
-	british          struct{ compose }
-	unrelated        struct{ compose }
+	defaultsTooMuch  struct{ boxtest.ComposeFunc }
+	validatesStrings struct{ boxtest.ComposeFunc }
+	deletesWithout   struct{ boxtest.ComposeFunc }
+	misspelled       struct{ boxtest.ComposeFunc }
+	british          struct{ boxtest.ComposeFunc }
+	unrelated        struct{ boxtest.ComposeFunc }
 )
 
-func (defaultsTooMuch) Default(context.Context, *Box) (bool, error)                { return false, nil }
+func (defaultsTooMuch) Default(context.Context, *boxtest.Box) (bool, error)        { return false, nil }
 func (validatesStrings) Validate(string) error                                     { return errors.New("unused") }
-func (deletesWithout) ValidateDeletion(context.Context, *Box) error                { return nil }
-func (misspelled) Observ(context.Context, *Box, *operon.Observed) error            { return nil }
-func (british) Finalise(context.Context, *Box, *operon.Finalization) error         { return nil }
+func (deletesWithout) ValidateDeletion(context.Context, *boxtest.Box) error        { return nil }
+func (misspelled) Observ(context.Context, *boxtest.Box, *operon.Observed) error    { return nil }
+func (british) Finalise(context.Context, *boxtest.Box, *operon.Finalization) error { return nil }
 func (unrelated) Observable() bool                                                 { return false }
-func (unrelated) Summarize(context.Context, *Box, *operon.Observed) error          { return nil }
-func (unrelated) Default(context.Context, *Box) error                              { return nil }
+func (unrelated) Summarize(context.Context, *boxtest.Box, *operon.Observed) error  { return nil }
+func (unrelated) Default(context.Context, *boxtest.Box) error                      { return nil }
 func (unrelated) UpgradeAll(context.Context, *appsv1.DeploymentList, string) error { return nil }
 
 // A method that would never be called causes an error at the start, which states the required signature.
 func TestMethodsThatWouldNeverBeCalled(t *testing.T) {
 	t.Parallel()
 	nowhere := &rest.Config{Host: "127.0.0.1:1"}
-	for want, composer := range map[string]operon.Composer[*Box]{
-		"a method Default(context.Context, *box.Box) (bool, error), which Operon would never call: the signature must be (context.Context, *box.Box) error": defaultsTooMuch{copies},
-		"the signature must be (context.Context, *box.Box, *operon.Admission[*box.Box]) field.ErrorList":                                                    validatesStrings{copies},
-		"the signature must be (context.Context, *box.Box, *operon.Admission[*box.Box]) error":                                                              deletesWithout{copies},
-		"a method Observ, which Operon would never call: is it meant to be Observe?":                                                                        misspelled{copies},
-		"a method Finalise, which Operon would never call: is it meant to be Finalize?":                                                                     british{copies},
+	for want, composer := range map[string]operon.Composer[*boxtest.Box]{
+		"a method Default(context.Context, *box.Box) (bool, error), which Operon would never call: the signature must be (context.Context, *box.Box) error": defaultsTooMuch{boxtest.Copies},
+		"the signature must be (context.Context, *box.Box, *operon.Admission[*box.Box]) field.ErrorList":                                                    validatesStrings{boxtest.Copies},
+		"the signature must be (context.Context, *box.Box, *operon.Admission[*box.Box]) error":                                                              deletesWithout{boxtest.Copies},
+		"a method Observ, which Operon would never call: is it meant to be Observe?":                                                                        misspelled{boxtest.Copies},
+		"a method Finalise, which Operon would never call: is it meant to be Finalize?":                                                                     british{boxtest.Copies},
 	} {
-		err := operon.Run(t.Context(), "x", nowhere, operon.Config{}, operon.API(addBox), operon.Manage(composer))
+		err := operon.Run(t.Context(), "x", nowhere, operon.Config{}, operon.API(boxtest.AddToScheme), operon.Manage(composer))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%T: error %v, want %q", composer, err, want)
 		}
 	}
-	err := operon.Run(t.Context(), "x", nowhere, operon.Config{}, operon.API(addBox), operon.Manage(unrelated{copies}), operon.Setup(stopBefore))
+	err := operon.Run(t.Context(), "x", nowhere, operon.Config{}, operon.API(boxtest.AddToScheme), operon.Manage(unrelated{boxtest.Copies}), operon.Setup(stopBefore))
 	if !errors.Is(err, errStopped) {
 		t.Errorf("methods of the author's own: %v", err)
 	}
@@ -290,7 +291,7 @@ func stopBefore(ctrl.Manager) error { return errStopped }
 func TestManagerOptions(t *testing.T) {
 	t.Parallel()
 	refuse := operon.ManagerOptions(func(o *ctrl.Options) { o.Scheme = nil; o.LeaderElection = true; o.LeaderElectionID = "" })
-	err := operon.Run(t.Context(), "x", &rest.Config{Host: "127.0.0.1:1"}, operon.Config{}, operon.API(addBox), operon.Manage(compose(copies)), refuse)
+	err := operon.Run(t.Context(), "x", &rest.Config{Host: "127.0.0.1:1"}, operon.Config{}, operon.API(boxtest.AddToScheme), operon.Manage(boxtest.ComposeFunc(boxtest.Copies)), refuse)
 	if err == nil || !strings.Contains(err.Error(), "LeaderElectionID must be configured") {
 		t.Errorf("error %v", err)
 	}

@@ -11,14 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/testing/boxtest"
 	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
 // mirror composes a copy of a ConfigMap in another cluster.
-func mirror(namespace string) composing {
-	return func(ctx context.Context, b *Box, out *operon.Composition) error {
-		source := config(b.Name, nil)
+func mirror(namespace string) boxtest.ComposeContextFunc {
+	return func(ctx context.Context, b *boxtest.Box, out *operon.Composition) error {
+		source := boxtest.ConfigMap(b.Name, nil)
 		source.Namespace = namespace
 		found, err := out.In("east").Get(ctx, source)
 		if err != nil {
@@ -28,7 +29,7 @@ func mirror(namespace string) composing {
 			out.Wait("NoSource", "waits for ConfigMap "+b.Name+" in the cluster east")
 			return nil
 		}
-		out.Child(config(b.Name, source.Data))
+		out.Child(boxtest.ConfigMap(b.Name, source.Data))
 		return nil
 	}
 }
@@ -36,26 +37,26 @@ func mirror(namespace string) composing {
 // An object is reconciled when an object that it reads in another cluster changes. Nothing is written there.
 func TestReadsInAnotherCluster(t *testing.T) {
 	t.Parallel()
-	w, east := newWorld(t), localtest.New(t, local.Options{})
+	w, east := newFixture(t), localtest.New(t, local.Options{})
 	there, err := client.New(east.Config, client.Options{})
-	w.must(err)
-	quiet, writes := written(east.Config)
-	w.runWith(w.Config, operon.Config{Namespace: w.Namespace},
-		operon.API(addBox), operon.Manage(mirror(east.Namespace)), operon.Cluster("east", quiet))
-	b := w.box("mirrored", nil)
-	w.ready(b, metav1.ConditionFalse, "NoSource", "in the cluster east")
+	w.Must(err)
+	quiet, writes := boxtest.Written(east.Config)
+	w.RunWith(w.Config, operon.Config{Namespace: w.Namespace},
+		operon.API(boxtest.AddToScheme), operon.Manage(mirror(east.Namespace)), operon.Cluster("east", quiet))
+	b := w.Box("mirrored", nil)
+	w.Ready(b, metav1.ConditionFalse, "NoSource", "in the cluster east")
 
-	source := config(b.Name, map[string]string{"a": "1"})
+	source := boxtest.ConfigMap(b.Name, map[string]string{"a": "1"})
 	source.Namespace = east.Namespace
-	w.must(there.Create(t.Context(), source))
-	w.holds(w.configMap(b.Name), map[string]string{"a": "1"})
-	w.isReady(b)
+	w.Must(there.Create(t.Context(), source))
+	w.Holds(w.EmptyConfigMap(b.Name), map[string]string{"a": "1"})
+	w.IsReady(b)
 	before := source.DeepCopy()
 	source.Data["a"] = "2"
-	w.must(there.Patch(t.Context(), source, client.MergeFrom(before)))
-	w.holds(w.configMap(b.Name), map[string]string{"a": "2"})
-	w.must(there.Delete(t.Context(), source))
-	w.ready(b, metav1.ConditionFalse, "NoSource", "in the cluster east")
+	w.Must(there.Patch(t.Context(), source, client.MergeFrom(before)))
+	w.Holds(w.EmptyConfigMap(b.Name), map[string]string{"a": "2"})
+	w.Must(there.Delete(t.Context(), source))
+	w.Ready(b, metav1.ConditionFalse, "NoSource", "in the cluster east")
 	if got := writes(); len(got) > 0 {
 		t.Errorf("in the other cluster was written %q", got)
 	}
@@ -64,27 +65,27 @@ func TestReadsInAnotherCluster(t *testing.T) {
 // An unreachable cluster only prevents objects from being ready that read in it.
 func TestClusterThatIsAway(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.runWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(addBox),
+	w := newFixture(t)
+	w.RunWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(boxtest.AddToScheme),
 		operon.Cluster("east", &rest.Config{Host: "http://127.0.0.1:1"}),
-		operon.Manage(composing(func(ctx context.Context, b *Box, out *operon.Composition) error {
+		operon.Manage(boxtest.ComposeContextFunc(func(ctx context.Context, b *boxtest.Box, out *operon.Composition) error {
 			switch b.Name {
 			case "reads":
-				_, err := out.In("east").Get(ctx, &corev1.Secret{ObjectMeta: w.meta("any")})
+				_, err := out.In("east").Get(ctx, &corev1.Secret{ObjectMeta: w.Meta("any")})
 				return err
 			case "mistaken":
 				return out.In("west").List(ctx, &corev1.SecretList{}, client.MatchingLabels{"a": "b"})
 			}
-			return copies(b, out)
+			return boxtest.Copies(b, out)
 		})))
-	w.ready(w.box("reads", nil), metav1.ConditionFalse, "ReconcileFailed", "127.0.0.1:1")
-	w.ready(w.box("mistaken", nil), metav1.ConditionFalse, "ReconcileFailed", `has no cluster "west", only east`)
-	w.isReady(w.box("good", nil))
+	w.Ready(w.Box("reads", nil), metav1.ConditionFalse, "ReconcileFailed", "127.0.0.1:1")
+	w.Ready(w.Box("mistaken", nil), metav1.ConditionFalse, "ReconcileFailed", `has no cluster "west", only east`)
+	w.IsReady(w.Box("good", nil))
 }
 
 func TestClusterMistakes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for want, parts := range map[string][]operon.Option{
 		"needs a name":         {operon.Cluster("", w.Config)},
 		"there are two of":     {operon.Cluster("east", w.Config), operon.Cluster("east", w.Config)},

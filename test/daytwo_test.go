@@ -26,6 +26,7 @@ import (
 
 	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/testing/boxtest"
 )
 
 // olderCommit is the version of Operon from which TestDayTwo upgrades: the last release.
@@ -39,21 +40,21 @@ const dayTwo = "testdata/daytwo"
 func TestDayTwo(t *testing.T) {
 	t.Parallel()
 	source := olderSource(t)
-	w := newWorld(t)
+	w := newFixture(t)
 	older, newer := filepath.Join(t.TempDir(), "older"), filepath.Join(t.TempDir(), "newer")
 	w.build(source, "./daytwo", older)
 	w.build(".", "./"+dayTwo, newer)
 
 	d := dayTwoWorld{w, t.TempDir()}
 	t.Cleanup(d.abandon)
-	done, waiting := w.box("done", nil), w.box("waiting", map[string]string{"door": "door"})
+	done, waiting := w.Box("done", nil), w.Box("waiting", map[string]string{"door": "door"})
 	_, stop := d.run(older)
-	w.isReady(done)
-	w.ready(waiting, metav1.ConditionFalse, durable.ReasonWaiting, "for the door")
+	w.IsReady(done)
+	w.Ready(waiting, metav1.ConditionFalse, durable.ReasonWaiting, "for the door")
 	stop()
 	for _, binary := range []string{newer, older, newer} {
 		requests, stop := d.run(binary)
-		if writes := requests.writes(); len(writes) > 0 {
+		if writes := requests.Writes(); len(writes) > 0 {
 			t.Errorf("the %s version wrote %q", filepath.Base(binary), writes)
 		}
 		stop()
@@ -61,8 +62,8 @@ func TestDayTwo(t *testing.T) {
 
 	_, stop = d.run(newer)
 	defer stop()
-	w.must(w.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: w.meta("door")}))
-	w.isReady(waiting)
+	w.Must(w.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: w.Meta("door")}))
+	w.IsReady(waiting)
 	if j := waiting.Status.Journal; j.Phase != journal.Succeeded || j.Steps[0].Attempts != 1 {
 		t.Errorf("the workflow that the older version began ended with %+v", j)
 	}
@@ -95,7 +96,7 @@ func olderSource(t *testing.T) string {
 	return dir
 }
 
-func (w *world) build(dir, what, binary string) {
+func (w *fixture) build(dir, what, binary string) {
 	w.Helper()
 	command := exec.CommandContext(w.Context(), "go", "build", "-ldflags=-w", "-o", binary, what)
 	command.Dir = dir
@@ -104,22 +105,22 @@ func (w *world) build(dir, what, binary string) {
 	}
 }
 
-// dayTwoWorld is a world with an external system that is shared by all operators.
+// dayTwoWorld is a fixture with an external system that is shared by all operators.
 type dayTwoWorld struct {
-	*world
+	*fixture
 	files string
 }
 
 // run starts the operator, and returns its requests when it has reconciled each Box and sends no more requests.
-func (d dayTwoWorld) run(binary string) (requests *traffic, stop func()) {
+func (d dayTwoWorld) run(binary string) (requests *boxtest.Traffic, stop func()) {
 	d.Helper()
-	requests = &traffic{}
+	requests = &boxtest.Traffic{}
 	server := d.proxy(requests)
 	command := exec.Command(binary, server.URL, d.Namespace, d.files)
 	out, err := command.StdoutPipe()
-	d.must(err)
+	d.Must(err)
 	command.Stderr = d.Output()
-	d.must(command.Start())
+	d.Must(command.Start())
 	left := &reconciled{names: map[string]bool{"done": true, "waiting": true}}
 	ended := make(chan error, 1)
 	go func() {
@@ -133,19 +134,19 @@ func (d dayTwoWorld) run(binary string) (requests *traffic, stop func()) {
 		server.Close()
 	})
 	d.Cleanup(stop)
-	d.eventually("each Box to be reconciled", func(context.Context) error { return left.check() })
-	d.quiet(requests.everything)
+	d.Eventually("each Box to be reconciled", func(context.Context) error { return left.check() })
+	d.Quiet(requests.Everything)
 	return requests, stop
 }
 
 // proxy starts a proxy that records the requests of a process.
-func (d dayTwoWorld) proxy(requests *traffic) *httptest.Server {
+func (d dayTwoWorld) proxy(requests *boxtest.Traffic) *httptest.Server {
 	config := rest.CopyConfig(d.Config)
-	config.Wrap(requests.count)
+	config.Wrap(requests.Count)
 	transport, err := rest.TransportFor(config)
-	d.must(err)
+	d.Must(err)
 	target, err := url.Parse(config.Host)
-	d.must(err)
+	d.Must(err)
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -157,15 +158,15 @@ func (d dayTwoWorld) proxy(requests *traffic) *httptest.Server {
 
 // leavesNothing deletes Boxes and waits until their finalizers, external resources and child objects outside of the namespace
 // are removed.
-func (d dayTwoWorld) leavesNothing(all ...*Box) {
+func (d dayTwoWorld) leavesNothing(all ...*boxtest.Box) {
 	d.Helper()
-	d.removeBoxes()
+	d.RemoveBoxes()
 	if files, err := os.ReadDir(d.files); err != nil || len(files) > 0 {
 		d.Errorf("the external system has %v: %v", files, err)
 	}
 	for _, b := range all {
 		role := &rbacv1.ClusterRole{}
-		if err := d.client.Get(d.Context(), client.ObjectKey{Name: d.Namespace + "-" + b.Name}, role); !apierrors.IsNotFound(err) {
+		if err := d.Client.Get(d.Context(), client.ObjectKey{Name: d.Namespace + "-" + b.Name}, role); !apierrors.IsNotFound(err) {
 			d.Errorf("the ClusterRole of %s is left: %v", b.Name, err)
 		}
 	}
@@ -173,11 +174,11 @@ func (d dayTwoWorld) leavesNothing(all ...*Box) {
 
 // abandon removes the finalizers of objects that a failed test leaves, because no operator runs for them.
 func (d dayTwoWorld) abandon() {
-	ctx := d.afterwards().Context()
-	var left BoxList
-	d.must(d.client.List(ctx, &left, client.InNamespace(d.Namespace)))
+	ctx := d.Afterwards().Context()
+	var left boxtest.BoxList
+	d.Must(d.Client.List(ctx, &left, client.InNamespace(d.Namespace)))
 	for i := range left.Items {
-		d.must(d.client.Patch(ctx, &left.Items[i], client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+		d.Must(d.Client.Patch(ctx, &left.Items[i], client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	}
 }
 

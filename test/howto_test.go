@@ -14,13 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/testing/boxtest"
 )
 
 // TestGeneratedPassword checks that a password that Compose generates, as shown in docs/how-to, does not change.
 func TestGeneratedPassword(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.run(composing(func(ctx context.Context, b *Box, out *operon.Composition) error {
+	w := newFixture(t)
+	w.Run(boxtest.ComposeContextFunc(func(ctx context.Context, b *boxtest.Box, out *operon.Composition) error {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.Name}}
 		found, err := out.Get(ctx, secret)
 		if err != nil {
@@ -37,15 +38,15 @@ func TestGeneratedPassword(t *testing.T) {
 		})
 		return nil
 	}))
-	box := w.box("one", nil)
-	w.isReady(box)
+	box := w.Box("one", nil)
+	w.IsReady(box)
 	var first, now corev1.Secret
-	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(box), &first))
+	w.Must(w.Client.Get(t.Context(), client.ObjectKeyFromObject(box), &first))
 	for range 5 {
-		w.poke(box)
-		w.isReady(box)
+		w.Poke(box)
+		w.IsReady(box)
 	}
-	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(box), &now))
+	w.Must(w.Client.Get(t.Context(), client.ObjectKeyFromObject(box), &now))
 	if now.UID != first.UID || string(now.Data["password"]) != string(first.Data["password"]) || len(first.Data["password"]) == 0 {
 		t.Errorf("the password %q is now %q", first.Data["password"], now.Data["password"])
 	}
@@ -54,8 +55,8 @@ func TestGeneratedPassword(t *testing.T) {
 // TestClaimsAreResized checks that claims of a StatefulSet are expanded, as shown in docs/how-to, and outlive their object.
 func TestClaimsAreResized(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.run(composing(func(ctx context.Context, b *Box, out *operon.Composition) error {
+	w := newFixture(t)
+	w.Run(boxtest.ComposeContextFunc(func(ctx context.Context, b *boxtest.Box, out *operon.Composition) error {
 		size := resource.MustParse(b.Spec.Data["size"])
 		set := storing(b.Name, size)
 		live := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: set.Name}}
@@ -83,24 +84,24 @@ func TestClaimsAreResized(t *testing.T) {
 		}
 		return nil
 	}))
-	box := w.box("one", map[string]string{"size": "1Gi"})
-	w.isReady(box)
+	box := w.Box("one", map[string]string{"size": "1Gi"})
+	w.IsReady(box)
 	w.claimed("data-one-1", "1Gi")
-	w.change(box, func() { box.Spec.Data["size"] = "2Gi" })
+	w.Change(box, func() { box.Spec.Data["size"] = "2Gi" })
 	w.claimed("data-one-0", "2Gi")
 	w.claimed("data-one-1", "2Gi")
-	w.isReady(box)
-	w.must(w.client.Delete(t.Context(), box))
-	w.gone(box)
+	w.IsReady(box)
+	w.Must(w.Client.Delete(t.Context(), box))
+	w.Gone(box)
 	w.claimed("data-one-0", "2Gi")
 }
 
 // claimed waits until a claim requests and has the given size.
-func (w *world) claimed(name, size string) {
+func (w *fixture) claimed(name, size string) {
 	w.Helper()
-	w.eventually("the claim "+name, func(ctx context.Context) error {
+	w.Eventually("the claim "+name, func(ctx context.Context) error {
 		var claim corev1.PersistentVolumeClaim
-		if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: name}, &claim); err != nil {
+		if err := w.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: name}, &claim); err != nil {
 			return err
 		}
 		if asked, got := claim.Spec.Resources.Requests.Storage().String(), claim.Status.Capacity.Storage().String(); asked != size || got != size {

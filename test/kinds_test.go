@@ -17,6 +17,7 @@ import (
 
 	"github.com/operon-framework/operon"
 	kind "github.com/operon-framework/operon/internal/testing/box"
+	"github.com/operon-framework/operon/internal/testing/boxtest"
 )
 
 // Yard is a cluster-scoped kind.
@@ -24,8 +25,8 @@ type Yard struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   BoxSpec   `json:"spec,omitempty"`
-	Status BoxStatus `json:"status,omitempty"`
+	Spec   boxtest.BoxSpec   `json:"spec,omitempty"`
+	Status boxtest.BoxStatus `json:"status,omitempty"`
 }
 
 // YardList is a list of Yards.
@@ -54,12 +55,12 @@ type yards func(*Yard, *operon.Composition) error
 func (c yards) Compose(_ context.Context, y *Yard, out *operon.Composition) error { return c(y, out) }
 
 // yard creates a Yard that is deleted when the test ends.
-func (w *world) yard(name string, data map[string]string) *Yard {
+func (w *fixture) yard(name string, data map[string]string) *Yard {
 	w.Helper()
-	y := &Yard{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-" + name}, Spec: BoxSpec{Data: data}}
-	w.must(w.client.Create(w.Context(), y))
+	y := &Yard{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-" + name}, Spec: boxtest.BoxSpec{Data: data}}
+	w.Must(w.Client.Create(w.Context(), y))
 	w.Cleanup(func() {
-		if err := client.IgnoreNotFound(w.client.Delete(w.afterwards().Context(), y)); err != nil {
+		if err := client.IgnoreNotFound(w.Client.Delete(w.Afterwards().Context(), y)); err != nil {
 			w.Error(err)
 		}
 	})
@@ -67,10 +68,10 @@ func (w *world) yard(name string, data map[string]string) *Yard {
 }
 
 // yardIs waits until the Ready condition of a Yard has a reason.
-func (w *world) yardIs(y *Yard, reason string) {
+func (w *fixture) yardIs(y *Yard, reason string) {
 	w.Helper()
-	w.eventually("the Yard to be "+reason, func(ctx context.Context) error {
-		if err := w.client.Get(ctx, client.ObjectKeyFromObject(y), y); err != nil {
+	w.Eventually("the Yard to be "+reason, func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(y), y); err != nil {
 			return err
 		}
 		if c := meta.FindStatusCondition(y.Status.Conditions, "Ready"); c == nil || c.Reason != reason {
@@ -83,7 +84,7 @@ func (w *world) yardIs(y *Yard, reason string) {
 // spread composes a ConfigMap in each of the namespaces, and a namespace.
 func spread(y *Yard, out *operon.Composition, namespaces ...string) {
 	for _, namespace := range namespaces {
-		child := config("spread", y.Spec.Data)
+		child := boxtest.ConfigMap("spread", y.Spec.Data)
 		child.Namespace = namespace
 		out.Child(child)
 	}
@@ -94,64 +95,64 @@ func spread(y *Yard, out *operon.Composition, namespaces ...string) {
 // them.
 func TestSeveralKindsAndClusterScope(t *testing.T) {
 	t.Parallel()
-	w, other := newWorld(t), newWorld(t)
+	w, other := newFixture(t), newFixture(t)
 	w.InstallCRDs(t, "testdata/yards.yaml")
-	w.must(addYard(w.client.Scheme()))
+	w.Must(addYard(w.Client.Scheme()))
 	outer := yards(func(y *Yard, out *operon.Composition) error {
 		switch y.Name {
 		case w.Namespace + "-wide":
 			spread(y, out, w.Namespace, other.Namespace)
 		case w.Namespace + "-outer":
-			out.Child(&Box{ObjectMeta: w.meta("inner"), Spec: y.Spec})
+			out.Child(&boxtest.Box{ObjectMeta: w.Meta("inner"), Spec: y.Spec})
 		}
 		return nil
 	})
-	inner := compose(func(b *Box, out *operon.Composition) error {
+	inner := boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
 		if b.Spec.Data["wait"] != "" {
 			out.Wait("NoData", "waits for data")
 		}
-		return copies(b, out)
+		return boxtest.Copies(b, out)
 	})
-	config, watches := watched(w.Config)
-	w.runWith(config, operon.Config{Namespaces: []string{w.Namespace, other.Namespace}},
-		operon.API(addBox), operon.API(addYard), operon.Manage(outer), operon.Manage(inner))
+	config, watches := boxtest.Watched(w.Config)
+	w.RunWith(config, operon.Config{Namespaces: []string{w.Namespace, other.Namespace}},
+		operon.API(boxtest.AddToScheme), operon.API(addYard), operon.Manage(outer), operon.Manage(inner))
 	t.Run("an owner without a namespace", func(t *testing.T) { testClusterScope(t, w, other) })
 	t.Run("a kind composed of another", func(t *testing.T) { testSeveralKinds(t, w, watches) })
 }
 
 // A cluster-scoped owner has child objects in several namespaces and a cluster-scoped one. All are deleted with it without a
 // finalizer, because garbage collection reaches them.
-func testClusterScope(t *testing.T, w, other *world) {
+func testClusterScope(t *testing.T, w, other *fixture) {
 	y := w.yard("wide", map[string]string{"a": "1"})
 	w.yardIs(y, "Ready")
 	if len(y.Finalizers) > 0 {
 		t.Errorf("finalizers %q", y.Finalizers)
 	}
-	for _, in := range []*world{w, other} {
-		child := in.configMap("spread")
-		in.holds(child, map[string]string{"a": "1"})
-		in.change(child, func() { child.Data["a"] = "changed" })
-		in.holds(child, map[string]string{"a": "1"})
+	for _, in := range []*fixture{w, other} {
+		child := in.EmptyConfigMap("spread")
+		in.Holds(child, map[string]string{"a": "1"})
+		in.Change(child, func() { child.Data["a"] = "changed" })
+		in.Holds(child, map[string]string{"a": "1"})
 	}
-	w.must(w.client.Delete(t.Context(), y))
-	for _, in := range []*world{w, other} {
-		in.gone(in.configMap("spread"))
+	w.Must(w.Client.Delete(t.Context(), y))
+	for _, in := range []*fixture{w, other} {
+		in.Gone(in.EmptyConfigMap("spread"))
 	}
-	w.gone(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: y.Name + "-more"}})
+	w.Gone(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: y.Name + "-more"}})
 }
 
 // The readiness of the inner kind is the readiness of the outer kind's child object. A kind that both have as child objects is
 // watched once.
-func testSeveralKinds(t *testing.T, w *world, watches *watches) {
+func testSeveralKinds(t *testing.T, w *fixture, watches *boxtest.Watches) {
 	y := w.yard("outer", map[string]string{"wait": "yes"})
 	w.yardIs(y, "ChildNotReady")
-	w.change(y, func() { y.Spec.Data = map[string]string{"a": "1"} })
+	w.Change(y, func() { y.Spec.Data = map[string]string{"a": "1"} })
 	w.yardIs(y, "Ready")
-	w.isReady(&Box{ObjectMeta: w.meta("inner")})
-	w.holds(config("inner", nil), map[string]string{"a": "1"})
-	watches.are(t, w.eventually, "/api/v1/namespaces/"+w.Namespace+"/configmaps operon.dev/owner", 1)
-	w.must(w.client.Delete(t.Context(), y))
-	w.gone(w.configMap("inner"))
+	w.IsReady(&boxtest.Box{ObjectMeta: w.Meta("inner")})
+	w.Holds(boxtest.ConfigMap("inner", nil), map[string]string{"a": "1"})
+	watches.Are(t, w.Eventually, "/api/v1/namespaces/"+w.Namespace+"/configmaps operon.dev/owner", 1)
+	w.Must(w.Client.Delete(t.Context(), y))
+	w.Gone(w.EmptyConfigMap("inner"))
 }
 
 // plain is a plain controller-runtime reconciler without Operon. It records the data of each ConfigMap in an annotation.
@@ -170,26 +171,26 @@ func (p plain) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 // A plain reconciler works together with a composer, in the same manager, on the same objects.
 func TestPlainReconcilerBesideAComposer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.runWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Manage(compose(copies)),
+	w := newFixture(t)
+	w.RunWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(boxtest.AddToScheme), operon.Manage(boxtest.ComposeFunc(boxtest.Copies)),
 		operon.Setup(func(m ctrl.Manager) error {
 			return ctrl.NewControllerManagedBy(m).For(&corev1.ConfigMap{}).
 				WithOptions(controller.Options{SkipNameValidation: new(true)}).Complete(plain{m.GetClient()})
 		}))
-	b := w.box("both", map[string]string{"a": "1"})
-	w.isReady(b)
+	b := w.Box("both", map[string]string{"a": "1"})
+	w.IsReady(b)
 	w.annotated(b.Name, "1")
-	w.change(b, func() { b.Spec.Data["a"] = "2" })
+	w.Change(b, func() { b.Spec.Data["a"] = "2" })
 	w.annotated(b.Name, "2")
-	w.isReady(b)
+	w.IsReady(b)
 }
 
 // annotated waits until the plain reconciler has recorded a value.
-func (w *world) annotated(name, want string) {
+func (w *fixture) annotated(name, want string) {
 	w.Helper()
-	w.eventually("the annotation "+want, func(ctx context.Context) error {
-		child := w.configMap(name)
-		if err := w.client.Get(ctx, client.ObjectKeyFromObject(child), child); err != nil {
+	w.Eventually("the annotation "+want, func(ctx context.Context) error {
+		child := w.EmptyConfigMap(name)
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(child), child); err != nil {
 			return err
 		}
 		if got := child.Annotations["plain"]; got != want {

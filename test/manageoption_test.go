@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/testing/boxtest"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
 func TestManageMistakes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	nothing := compose(func(*Box, *operon.Composition) error { return nil })
+	w := newFixture(t)
+	nothing := boxtest.ComposeFunc(func(*boxtest.Box, *operon.Composition) error { return nil })
 	tests := []struct {
 		name  string
 		parts []operon.Option
@@ -29,7 +30,7 @@ func TestManageMistakes(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
 			defer cancel()
-			err := operon.Run(ctx, "mistaken", w.Config, operon.Config{}, append(test.parts, operon.API(addBox))...)
+			err := operon.Run(ctx, "mistaken", w.Config, operon.Config{}, append(test.parts, operon.API(boxtest.AddToScheme))...)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
@@ -40,18 +41,18 @@ func TestManageMistakes(t *testing.T) {
 // With a concurrency of two, the third object waits until one of the others is done.
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	var busy atomic.Int32
 	release := make(chan struct{})
-	w.run(compose(func(*Box, *operon.Composition) error {
+	w.Run(boxtest.ComposeFunc(func(*boxtest.Box, *operon.Composition) error {
 		busy.Add(1)
 		defer busy.Add(-1)
 		<-release
 		return nil
 	}), operon.Concurrency(2))
-	var boxes []*Box
+	var boxes []*boxtest.Box
 	for i := range 4 {
-		boxes = append(boxes, w.box(fmt.Sprintf("one-of-%d", i), nil))
+		boxes = append(boxes, w.Box(fmt.Sprintf("one-of-%d", i), nil))
 	}
 	both := func(context.Context) error {
 		if got := busy.Load(); got != 2 {
@@ -59,20 +60,20 @@ func TestConcurrency(t *testing.T) {
 		}
 		return nil
 	}
-	w.eventually("two reconciles", both)
-	localtest.Always(t, stillness, "no third reconcile", both)
+	w.Eventually("two reconciles", both)
+	localtest.Always(t, boxtest.Stillness, "no third reconcile", both)
 	close(release)
 	for _, b := range boxes {
-		w.isReady(b)
+		w.IsReady(b)
 	}
 }
 
 func TestApplySetsMarkEveryObject(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.run(compose(copies), operon.ApplySets())
-	b := w.box("set-by-option", nil)
-	w.isReady(b)
+	w := newFixture(t)
+	w.Run(boxtest.ComposeFunc(boxtest.Copies), operon.ApplySets())
+	b := w.Box("set-by-option", nil)
+	w.IsReady(b)
 	if b.Labels["applyset.kubernetes.io/id"] == "" {
 		t.Errorf("the object is no ApplySet: labels %v", b.Labels)
 	}

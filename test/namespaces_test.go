@@ -9,6 +9,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/internal/testing/boxtest"
 )
 
 // An operator that is limited to a namespace needs no permissions outside of it: none of its requests is forbidden. If its Role
@@ -18,23 +20,23 @@ func TestRoleWithinANamespace(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reads its namespace: %v", reads), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			role := w.mayAllBut("nothing")
-			w.change(role, func() {
+			w := newFixture(t)
+			role := w.MayAllBut("nothing")
+			w.Change(role, func() {
 				role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"*"}})
 				if reads {
 					role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}})
 				}
 			})
-			w.may("limited", "update", "coordination.k8s.io", "leases")
+			w.May("limited", "update", "coordination.k8s.io", "leases")
 			limited, refused := refusals(w.Config)
 			limited.Impersonate.UserName = "limited"
-			requests, _ := w.runAs(limited, compose(copies))
-			w.isReady(w.box("within", map[string]string{"a": "1"}))
+			requests, _ := w.RunAs(limited, boxtest.ComposeFunc(boxtest.Copies))
+			w.IsReady(w.Box("within", map[string]string{"a": "1"}))
 			if got := refused(); len(got) > 0 {
 				t.Errorf("refused were %q", got)
 			}
-			if got := slices.Contains(requests.all(false), "GET /api/v1/namespaces/"+w.Namespace); got != reads {
+			if got := slices.Contains(requests.All(false), "GET /api/v1/namespaces/"+w.Namespace); got != reads {
 				t.Errorf("it read its namespace: %v", got)
 			}
 		})
@@ -47,7 +49,7 @@ func refusals(config *rest.Config) (watched *rest.Config, all func() []string) {
 	var requests []string
 	watched = rest.CopyConfig(config)
 	watched.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
+		return boxtest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			response, err := next.RoundTrip(r)
 			if err == nil && response.StatusCode == http.StatusForbidden {
 				mu.Lock()

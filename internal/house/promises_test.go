@@ -2,28 +2,33 @@ package house
 
 import (
 	"go/ast"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestOnlyOnePlaceWritesStatus checks a guarantee of package reconcile: only one function writes a status.
+// statusWriters are the only functions of the runtime that write a status: of an operator's objects, and of CustomResourceDefinitions.
+var statusWriters = []string{"internal/runtime/migrate.Strike", "internal/runtime/reconcile.patchStatus"}
+
+// TestOnlyOnePlaceWritesStatus checks a guarantee of package reconcile: only one function writes the status of an object.
 func TestOnlyOnePlaceWritesStatus(t *testing.T) {
 	t.Parallel()
 	var writers []string
 	for _, p := range sources(t) {
-		if p.dir != "internal/runtime/reconcile" {
+		if p.dir != "" && !strings.HasPrefix(p.dir, "internal/runtime") {
 			continue
 		}
 		for _, file := range p.files {
 			for _, declaration := range file.Decls {
 				if f, ok := declaration.(*ast.FuncDecl); ok && writesStatus(f) {
-					writers = append(writers, f.Name.Name)
+					writers = append(writers, p.dir+"."+f.Name.Name)
 				}
 			}
 		}
 	}
-	if len(writers) != 1 || writers[0] != "patchStatus" {
-		t.Errorf("the status is written by %q, want patchStatus alone", writers)
+	if slices.Sort(writers); !slices.Equal(writers, statusWriters) {
+		t.Errorf("a status is written by %q, want %q alone", writers, statusWriters)
 	}
 }
 
@@ -47,8 +52,28 @@ func writesStatus(f *ast.FuncDecl) (found bool) {
 	return found
 }
 
-// parts are the fields of a pass in which the results of steps are stored.
-var parts = map[string]bool{"object": true, "version": true, "outside": true, "composed": true, "seen": true, "actions": true, "applied": true, "reported": true}
+// partsOf returns the fields of a pass in which the list of steps stores results: the first arguments of into.
+func partsOf(p *pkg) map[string]bool {
+	parts := map[string]bool{}
+	for _, file := range p.files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			if called, ok := call.Fun.(*ast.Ident); !ok || called.Name != "into" {
+				return true
+			}
+			if address, ok := call.Args[0].(*ast.UnaryExpr); ok {
+				if field, ok := address.X.(*ast.SelectorExpr); ok && isPass(field.X) {
+					parts[field.Sel.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	return parts
+}
 
 // TestOnlyTheListOfStepsWritesThePass checks that no step writes the result of another step: the list in steps.go stores the
 // results of all steps. Declare has its own list, with a single step.
@@ -58,6 +83,10 @@ func TestOnlyTheListOfStepsWritesThePass(t *testing.T) {
 	for _, p := range sources(t) {
 		if p.dir != "internal/runtime/reconcile" {
 			continue
+		}
+		parts := partsOf(p)
+		if len(parts) < 8 {
+			t.Errorf("the list of steps stores only %v", parts)
 		}
 		for _, file := range p.files {
 			if strings.HasSuffix(fset.Position(file.Package).Filename, "/declare.go") {
@@ -87,4 +116,77 @@ func TestOnlyTheListOfStepsWritesThePass(t *testing.T) {
 func isPass(x ast.Expr) bool {
 	name, ok := x.(*ast.Ident)
 	return ok && name.Name == "p"
+}
+
+// TestEachStepIsInItsFile checks what docs/architecture.md says: each step of a reconcile is in a file with its name.
+func TestEachStepIsInItsFile(t *testing.T) {
+	t.Parallel()
+	var steps []string
+	declared := map[string]bool{} // functions, as FILE.NAME
+	for _, p := range sources(t) {
+		if p.dir != "internal/runtime/reconcile" {
+			continue
+		}
+		for _, file := range p.files {
+			name := strings.TrimSuffix(path.Base(fset.Position(file.Package).Filename), ".go")
+			for _, declaration := range file.Decls {
+				f, ok := declaration.(*ast.FuncDecl)
+				if !ok {
+					continue
+				}
+				declared[name+"."+f.Name.Name] = true
+				if name == "steps" && f.Name.Name == "steps" {
+					steps = methodsOf(f, "r")
+				}
+			}
+		}
+	}
+	if len(steps) < 10 {
+		t.Fatalf("steps.go lists only %q", steps)
+	}
+	for _, step := range steps {
+		if !declared[step+"."+step] {
+			t.Errorf("the step %s is not in %s.go", step, step)
+		}
+	}
+}
+
+// methodsOf returns the methods of a receiver to which a function refers, in order.
+func methodsOf(f *ast.FuncDecl, receiver string) []string {
+	var names []string
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := selector.X.(*ast.Ident); ok && x.Name == receiver {
+				names = append(names, selector.Sel.Name)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// TestOnlyOperontestHasAnAPIInMemory checks what SCOPE.md says: package operontest alone simulates an API. The tests that simulate
+// one are about errors and interleavings that a real API server does not produce on demand.
+func TestOnlyOperontestHasAnAPIInMemory(t *testing.T) {
+	t.Parallel()
+	for _, p := range selected(t, func(*pkg) bool { return true }) {
+		if p.dir == "operontest" {
+			continue
+		}
+		for _, file := range slices.Concat(p.files, p.tests) {
+			name := strings.TrimPrefix(fset.Position(file.Package).Filename, root+"/")
+			for _, spec := range file.Imports {
+				if strings.HasSuffix(spec.Path.Value, `/fake"`) && !simulations[name] {
+					t.Errorf("%s imports %s: test with the API server of package localtest", name, spec.Path.Value)
+				}
+			}
+		}
+	}
+}
+
+// simulations are the tests with a simulated API.
+var simulations = map[string]bool{
+	"durable/steps/made_test.go":           true,
+	"internal/runtime/action/turn_test.go": true,
+	"internal/runtime/apply/apply_test.go": true,
 }

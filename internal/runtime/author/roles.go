@@ -42,3 +42,7 @@ type UpgradeContext struct {
 
 // Before reports whether the object was last reconciled by an operator older than a version.
 func (u *UpgradeContext) Before(version string) bool { return operatorversion.Before(u.From, version) }
+
+// RolesIn returns the Roles that an operon.Option has, one for each kind that it manages. Package operon sets it, which
+// alone knows its interfaces, for packages that run composers without an operator, such as operontest.
+var RolesIn func(option any) []any

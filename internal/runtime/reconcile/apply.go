@@ -51,7 +51,7 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (applied, outcome
 	if err := r.Record.Add(ctx, r.kind.GroupKind(), kinds); err != nil {
 		return applied{}, outcome.Done(), err
 	}
-	if err := hold(ctx, r, p); err != nil {
+	if err := writeMetadata(ctx, r, p); err != nil {
 		return applied{}, outcome.Done(), err
 	}
 	done, carried := carrierOf(r, p).carryOut(ctx, p.seen, p.actions)

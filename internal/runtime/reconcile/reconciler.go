@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -182,4 +184,15 @@ func (r *Reconciler[T]) Handler() handler.EventHandler {
 	return r.triggers.Handler(stopUnwanted, func(before, after client.Object) bool {
 		return r.echoes.Is(after, changed(before, after))
 	})
+}
+
+// changed reports whether more than the status differs. A watch that was interrupted may deliver
+// changes by others together with our write.
+func changed(before, after client.Object) bool {
+	return before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
+		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 }

@@ -1,0 +1,209 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/testing/boxtest"
+)
+
+// oppose starts another controller that watches a ConfigMap and immediately undoes the changes of the operator, until the
+// returned function is called.
+func (w *fixture) oppose(name string, undo func(context.Context, client.Client, *corev1.ConfigMap) error) (stop func()) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	watching, err := client.NewWithWatch(w.Config, client.Options{})
+	w.Must(err)
+	events, err := watching.Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace(w.Namespace), client.MatchingFields{"metadata.name": name})
+	w.Must(err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for event := range events.ResultChan() {
+			child, ok := event.Object.(*corev1.ConfigMap)
+			if !ok || child.Data["a"] != "composed" || child.DeletionTimestamp != nil {
+				continue
+			}
+			if err := undo(ctx, watching, child); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+				w.Errorf("the opponent: %v", err)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		events.Stop()
+		<-ended
+	}
+}
+
+// opponents are the ways in which another controller undoes the changes of the operator.
+var opponents = []struct {
+	name, told string
+	undo       func(context.Context, client.Client, *corev1.ConfigMap) error
+}{
+	{"changes a field", "rival keeps changing data.a of ConfigMap fought", func(ctx context.Context, c client.Client, child *corev1.ConfigMap) error {
+		before := child.DeepCopy()
+		child.Data["a"] = "rival"
+		return c.Patch(ctx, child, client.MergeFrom(before), client.FieldOwner("rival"))
+	}},
+	{"replaces all of it", "rival keeps changing metadata.annotations.operon.dev/applied of ConfigMap fought", func(ctx context.Context, c client.Client, child *corev1.ConfigMap) error {
+		child.Data, child.Annotations = map[string]string{"a": "rival"}, nil
+		return c.Update(ctx, child, client.FieldOwner("rival"))
+	}},
+	{"deletes it", "somebody keeps deleting ConfigMap fought", func(ctx context.Context, c client.Client, child *corev1.ConfigMap) error {
+		return c.Delete(ctx, child)
+	}},
+}
+
+func composed(b *boxtest.Box, out *operon.Composition) error {
+	out.Child(boxtest.ConfigMap(b.Name, map[string]string{"a": "composed"}))
+	return nil
+}
+
+// A contest is reported, and slows the operator but never stops it. When it has ended, it is not reported any more.
+func TestContests(t *testing.T) {
+	t.Parallel()
+	for _, opponent := range opponents {
+		t.Run(opponent.name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t)
+			clock := clocktesting.NewFakeClock(time.Now())
+			requests, _ := w.RunWith(w.Config, operon.Config{Namespace: w.Namespace, Clock: clock}, operon.API(boxtest.AddToScheme), operon.Manage(boxtest.ComposeFunc(composed)))
+			b := w.Box("fought", nil)
+			w.IsReady(b)
+			stop := w.oppose(b.Name, opponent.undo)
+			w.Poke(b)
+			w.Must(client.IgnoreNotFound(w.Client.Delete(t.Context(), w.EmptyConfigMap(b.Name)))) // the first blow
+			w.Ready(b, metav1.ConditionFalse, "Contested", opponent.told)
+			w.Event("Contested", opponent.told)
+			if c := meta.FindStatusCondition(b.Status.Conditions, "Contested"); c == nil || !strings.Contains(c.Message, opponent.told) {
+				t.Errorf("condition Contested is %+v", c)
+			}
+			held := len(writesTo(requests, b.Name))
+			w.Still("the repair held back", func(context.Context) error {
+				if got := len(writesTo(requests, b.Name)); got > held+1 {
+					return fmt.Errorf("%d writes, and %d before", got, held)
+				}
+				return nil
+			})
+			w.Eventually("the next repair", func(context.Context) error {
+				clock.Step(time.Minute) // the opponent may receive the last watch event only now
+				if got := len(writesTo(requests, b.Name)); got <= held {
+					return errors.New("there is none")
+				}
+				return nil
+			})
+			stop()
+			w.Eventually("the last repair", func(ctx context.Context) error {
+				clock.Step(time.Minute)
+				child := w.EmptyConfigMap(b.Name)
+				err := w.Client.Get(ctx, client.ObjectKeyFromObject(child), child)
+				if err == nil && child.Data["a"] != "composed" {
+					return fmt.Errorf("data %v", child.Data)
+				}
+				return err
+			})
+			clock.Step(5 * time.Minute)
+			w.Poke(b)
+			w.IsReady(b)
+			if c := meta.FindStatusCondition(b.Status.Conditions, "Contested"); c != nil {
+				t.Errorf("there is still a condition %+v", c)
+			}
+		})
+	}
+}
+
+// writesTo returns the operator's writes to a ConfigMap.
+func writesTo(requests *boxtest.Traffic, name string) []string {
+	var writes []string
+	for _, request := range requests.All(true) {
+		if strings.HasSuffix(request, "/configmaps/"+name) {
+			writes = append(writes, request)
+		}
+	}
+	return writes
+}
+
+// Repairs of several fields in a short time are reported separately: the recorder combines events into a series if they differ
+// only in their notes.
+func TestEachRepairIsTold(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Run(boxtest.ComposeFunc(boxtest.Copies))
+	b := w.Box("told", map[string]string{"a": "1", "b": "1"})
+	w.IsReady(b)
+	child := w.EmptyConfigMap(b.Name)
+	for _, field := range []string{"a", "b"} {
+		w.Change(child, func() { child.Data[field] = "changed" })
+		w.Holds(child, b.Spec.Data)
+	}
+	w.Event("Repaired", "data.a")
+	w.Event("Repaired", "data.b")
+	var list eventsv1.EventList
+	w.Must(w.Client.List(t.Context(), &list, client.InNamespace(w.Namespace)))
+	for _, e := range list.Items {
+		if e.Reason == "Repaired" && (e.Related == nil || e.Related.Name != b.Name || e.Related.FieldPath == "") {
+			t.Errorf("an event does not refer to the child: %+v", e.Related)
+		}
+	}
+}
+
+// A composer that declares different child objects for the same spec, or two versions of an operator at the same time, are
+// detected, too.
+func TestComposerThatChangesItsMind(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	var passes atomic.Int64
+	w.Run(boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		mind := strconv.FormatInt(passes.Add(1)%2, 10)
+		out.Child(boxtest.ConfigMap(b.Name, map[string]string{"a": mind}))
+		return nil
+	}))
+	b := w.Box("fickle", nil)
+	w.Eventually("a contest", func(ctx context.Context) error {
+		w.Poke(b)
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(b.Status.Conditions, "Contested")
+		if c == nil || !strings.Contains(c.Message, "keeps changing metadata.annotations.operon.dev/applied of ConfigMap fickle") {
+			return fmt.Errorf("conditions %+v", b.Status.Conditions)
+		}
+		return nil
+	})
+}
+
+// A user who changes the spec back and forth causes no contest.
+func TestSpecToAndFroIsNoContest(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Run(boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		out.Child(boxtest.ConfigMap(b.Name, b.Spec.Data))
+		return nil
+	}))
+	b := w.Box("edited", map[string]string{"a": "0"})
+	for i := range 10 {
+		data := map[string]string{"a": strconv.Itoa(i % 2)}
+		w.Change(b, func() { b.Spec.Data = data })
+		w.Holds(w.EmptyConfigMap(b.Name), data)
+		w.IsReady(b)
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, "Contested"); c != nil {
+		t.Errorf("there is a condition %+v", c)
+	}
+}

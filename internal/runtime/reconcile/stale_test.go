@@ -1,0 +1,134 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/testing/boxtest"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// lag is the delay of a slow watch.
+const lag = 300 * time.Millisecond
+
+// slowBody is a delayed stream.
+type slowBody struct{ io.ReadCloser }
+
+func (b slowBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	time.Sleep(lag)
+	return n, err
+}
+
+// behind delays watches of Boxes.
+func behind(next http.RoundTripper) http.RoundTripper {
+	return boxtest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err == nil && r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/boxes") {
+			response.Body = slowBody{response.Body}
+		}
+		return response, err
+	})
+}
+
+// A child is not ready only while the watch does not show the operator's own status write: the reconcile that finds the child
+// ready again sees the status before that write, with nothing to change. The final status must be correct anyway.
+func TestStatusIsTrueWhereTheWatchIsBehind(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	slow := rest.CopyConfig(w.Config)
+	slow.Wrap(behind)
+	w.RunAs(slow, boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		out.Child(boxtest.ConfigMap(b.Name, b.Spec.Data), operon.ReadyWhen(func(live *unstructured.Unstructured) (bool, string) {
+			return live.GetAnnotations()["up"] != "no", "it is down"
+		}))
+		return nil
+	}))
+	b := w.Box("flips", map[string]string{"a": "1"})
+	w.IsReady(b)
+	child := boxtest.ConfigMap("flips", nil)
+	child.Namespace = w.Namespace
+	for range 2 {
+		w.Must(boxtest.Pause(t.Context(), 3*lag)) // until the cache shows that it is ready
+		w.Change(child, func() { child.Annotations["up"] = "no" })
+		w.Ready(b, metav1.ConditionFalse, "ChildNotReady", "it is down")
+		w.Change(child, func() { child.Annotations["up"] = "yes" })
+		w.IsReady(b)
+	}
+}
+
+// The operator knows its own writes in every reconcile until the watch shows them, and writes each child once.
+func TestAChildIsWrittenOnceWhereTheWatchIsBehind(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/configmaps") }}
+	var passes atomic.Int64
+	requests, _ := w.RunAs(gate.Config(w.Config), boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		passes.Add(1)
+		return boxtest.Copies(b, out)
+	}))
+	b := w.Box("once", map[string]string{"a": "1"})
+	w.IsReady(b)
+	gate.Shut()
+	defer gate.Open()
+	before := len(boxtest.OfChildren(requests.All(true)))
+	w.Change(b, func() { b.Spec.Data["a"] = "2" })
+	w.Holds(boxtest.ConfigMap(b.Name, nil), map[string]string{"a": "2"})
+	for range 4 {
+		last := passes.Load()
+		w.Poke(b)
+		w.Eventually("another reconcile", func(context.Context) error {
+			if passes.Load() == last {
+				return errors.New("there was none")
+			}
+			return nil
+		})
+	}
+	if written := boxtest.OfChildren(requests.All(true))[before:]; len(written) != 1 {
+		t.Errorf("the child was written by %q", written)
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, "Contested"); c != nil {
+		t.Errorf("the operator takes its own write for somebody else's: %s", c.Message)
+	}
+}
+
+// A child that was created by a reconcile but not shown by a watch yet still belongs to the object: it is deleted with the
+// object, and when it is no longer composed. Nothing else deletes a ClusterRole.
+func TestAChildThatNoWatchHasShownGoesToo(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/clusterroles") }}
+	role := func(b *boxtest.Box) *rbacv1.ClusterRole {
+		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-" + b.Name}}
+	}
+	w.RunAs(gate.Config(w.Config), boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		if b.Spec.Data["wide"] == "yes" {
+			out.Child(role(b))
+		}
+		return nil
+	}))
+	w.IsReady(w.Box("watched", map[string]string{"wide": "yes"})) // a kind that is watched was read
+	gate.Shut()
+	defer gate.Open()
+	deleted, changed := w.Box("deleted", map[string]string{"wide": "yes"}), w.Box("changed", map[string]string{"wide": "yes"})
+	w.IsReady(deleted)
+	w.IsReady(changed)
+	w.Must(w.Client.Delete(t.Context(), deleted))
+	w.Change(changed, func() { changed.Spec.Data["wide"] = "no" })
+	w.Gone(role(deleted))
+	w.Gone(role(changed))
+	w.Gone(deleted)
+}
