@@ -3,6 +3,7 @@ package normalize
 import (
 	"bytes"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -236,9 +237,21 @@ func (r reading) object(live *unstructured.Unstructured) *Object {
 // nameOf returns a name that is the same in each run, if possible, and whether the API server generated it.
 func (r reading) nameOf(object *unstructured.Unstructured) (name string, generated bool) {
 	if prefix := object.GetGenerateName(); prefix != "" {
-		return r.Neutral(prefix) + "*", true
+		return r.neutral(prefix) + "*", true
 	}
-	return r.Neutral(object.GetName()), false
+	return r.neutral(object.GetName()), false
+}
+
+var uid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// neutral is Neutral that also replaces the UIDs of the objects: they differ in each run, and operators make names of them.
+func (r reading) neutral(text string) string {
+	return uid.ReplaceAllStringFunc(r.Neutral(text), func(found string) string {
+		if object := r.byUID[types.UID(found)]; object != nil {
+			return "{uid of " + object.GetKind() + "/" + r.Neutral(object.GetName()) + "}"
+		}
+		return found
+	})
 }
 
 // Neutral replaces the name of the world's namespace in a text with a placeholder.
@@ -254,7 +267,7 @@ func (r reading) owner(uid types.UID, kind, name string) string {
 		name, _ = r.nameOf(object)
 		return kind + "/" + name
 	}
-	return kind + "/" + r.Neutral(name)
+	return kind + "/" + r.neutral(name)
 }
 
 // root returns the last relevant owner of an object: the first one in its chain of owners that the operator or

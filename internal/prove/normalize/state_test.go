@@ -88,6 +88,11 @@ func TestWhatIsCompared(t *testing.T) {
 			map[string]string{"op": `{"f:data": {}}`},
 			`data.a="at {time} in {namespace}" data.b="2025-12-31T23:59:59Z" data["{namespace}.c"]="9999-99-99T99:99:99Z"`,
 		},
+		"UIDs as the objects that have them": {
+			`{"metadata": {"name": "x", "uid": "0000000a-0000-4000-8000-00000000000b"}, "data": {"0000000a-0000-4000-8000-00000000000b.yaml": "0000000f-0000-4000-8000-00000000000b"}}`,
+			map[string]string{"op": `{"f:data": {}}`},
+			`data["{uid of Box/x}.yaml"]="0000000f-0000-4000-8000-00000000000b"`,
+		},
 		"what was observed in no order": {
 			`{"spec": {"l": ["b", "a"]}, "status": {"l": ["b", "a"], "m": [{"x": 2}, {"x": 1}]}}`,
 			map[string]string{"op": `{"f:spec": {"f:l": {}}, "f:status": {"f:l": {}, "f:m": {}}}`},

@@ -41,7 +41,7 @@ import (
 //	event Box/a Warning Reason ×N      events
 //	wait 5s                            time passes
 //
-// NS is the namespace's name. RANDOM and TIME are different in each run. The JSON of an object may contain
+// NS is the namespace's name, and UID-1 the UID of the first object. RANDOM and TIME are different in each run. The JSON of an object may contain
 // owner: Kind/name, generateName, deleting, generation and finalizers beside its fields.
 type script struct {
 	workload   workload.Workload
@@ -183,13 +183,16 @@ type teller struct {
 	there map[string]*unstructured.Unstructured
 }
 
+// uidOf returns the UID of the nth object of a run.
+func uidOf(run, nth int) string { return fmt.Sprintf("00000000-0000-4000-8000-%06d%06d", run, nth) }
+
 func (s *script) trace(t *testing.T, text string, n int) runlog.Trace {
 	t.Helper()
 	w := &teller{t: t, n: n, there: map[string]*unstructured.Unstructured{}}
 	w.trace.Namespace = fmt.Sprintf("world-%d", n)
 	w.now = time.Unix(int64(1_000_000*n), 0)
 	w.trace.Began, w.trace.Started = w.now, w.now
-	text = strings.NewReplacer("NS", w.trace.Namespace, "RANDOM", strconv.Itoa(7919*n), "TIME", w.now.UTC().Format(time.RFC3339)).Replace(text)
+	text = strings.NewReplacer("NS", w.trace.Namespace, "RANDOM", strconv.Itoa(7919*n), "TIME", w.now.UTC().Format(time.RFC3339), "UID-1", uidOf(n, 1)).Replace(text)
 	for _, line := range lines(text) {
 		w.now = w.now.Add(10 * time.Millisecond)
 		w.line(strings.Fields(line), line)
@@ -345,7 +348,7 @@ func (w *teller) object(id, by, text string) {
 		object = newObject(kind, name)
 		object.SetNamespace(w.trace.Namespace)
 		w.uid++
-		object.SetUID(types.UID(fmt.Sprint("uid-", w.n, "-", w.uid)))
+		object.SetUID(types.UID(uidOf(w.n, w.uid)))
 		object.SetGeneration(1)
 		object.SetCreationTimestamp(metav1.NewTime(w.now))
 		w.there[id] = object
