@@ -34,6 +34,8 @@ type World struct {
 	// Gone contains the objects that were deleted, see After. Objects whose owners were all deleted count as deleted: the
 	// garbage collector deletes them later.
 	Gone map[types.UID]bool
+	// Own contains the objects that the operator keeps for itself, see [State.Own]. They are not part of states.
+	Own map[string]bool
 }
 
 // WorldOf returns the World of a run. It includes managers from other runs of the same
@@ -127,7 +129,9 @@ func (w World) Of(objects []*unstructured.Unstructured) *State {
 			continue
 		}
 		if one := r.object(object); one != nil {
-			s.Objects = append(s.Objects, one)
+			if !r.Own[one.id()] {
+				s.Objects = append(s.Objects, one)
+			}
 			continue
 		}
 		if counts(object) {
@@ -136,6 +140,18 @@ func (w World) Of(objects []*unstructured.Unstructured) *State {
 	}
 	slices.SortStableFunc(s.Objects, func(a, b *Object) int { return strings.Compare(a.id(), b.id()) })
 	return s
+}
+
+// Own returns the objects that the operator wrote and the user did not, in the form of [World.Own]. In a run without custom
+// resources, these are the objects that it keeps for itself.
+func (s *State) Own() map[string]bool {
+	own := map[string]bool{}
+	for _, one := range s.Objects {
+		if one.ByOperator && !one.ByUser {
+			own[one.id()] = true
+		}
+	}
+	return own
 }
 
 // oldest returns the creation time of the oldest object.

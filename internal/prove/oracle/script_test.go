@@ -31,13 +31,14 @@ import (
 //
 //	trace reference                    a run; runs named reference are read twice, in two namespaces
 //	trace fresh STEP                   the run of a step in its own namespace
+//	trace idle                         a run without custom resources
 //	trace faulty kill effect           a run with a fault: its kind and moment
 //	step create                        then: not silent, refused
 //	object Box/a user {…}              an object, and the owner of these fields: user, operator, kubernetes
 //	gone Box/a                         an object is deleted
 //	create configmaps/a                a request of the operator; then: unchanged, 403, stale, fault, ×N, in NAMESPACE
 //	exit 1                             the operator exits; or: exit panic MESSAGE; exit asked; exit 1 early;
-//	                                   exit 1 port; exit 1 certificate
+//	                                   exit 1 port; exit 1 certificate; exit 1 usage
 //	event Box/a Warning Reason ×N      events
 //	wait 5s                            time passes
 //
@@ -47,6 +48,7 @@ type script struct {
 	workload   workload.Workload
 	references []runlog.Trace
 	fresh      map[string]runlog.Trace
+	idle       *runlog.Trace
 	history    normalize.History
 	runs       []run
 }
@@ -81,6 +83,9 @@ func parsed(t *testing.T, text string) script {
 			}
 		case "fresh":
 			s.fresh[words[1]] = s.trace(t, body, 9)
+		case "idle":
+			idle := s.trace(t, body, 8)
+			s.idle = &idle
 		default:
 			one := run{Trace: s.trace(t, body, 3)}
 			if len(words) > 1 {
@@ -287,6 +292,9 @@ func (w *teller) exit(words []string) {
 	}
 	if slices.Contains(words, "port") {
 		exit.Log = []string{"listen tcp :8080: bind: address already in use"}
+	}
+	if slices.Contains(words, "usage") {
+		exit.Log = []string{"flag provided but not defined: -x", "Usage of op:", "  -a string", "    \tan address"}
 	}
 	if slices.Contains(words, "certificate") {
 		exit.Log = []string{"open /tmp/k8s-webhook-server/serving-certs/tls.crt: no such file or directory"}
