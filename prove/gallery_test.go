@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -107,6 +108,55 @@ func TestGallery(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The bounded search of the gate: at most so many test cases for each operator, among which a bug has to be found for this
+// share of the operators. Bugs that need more test cases are found by make prove-gallery.
+const (
+	boundedPlans  = 15
+	boundedBudget = 2 * time.Minute
+	boundedRecall = 0.75
+)
+
+// TestGallerySearch searches for the bugs of the gallery's operators with few test cases. Finding something else than the bug, or
+// nothing, is a miss.
+func TestGallerySearch(t *testing.T) {
+	skipRaced(t)
+	if *whole {
+		return // TestGallery searches without bounds
+	}
+	t.Parallel()
+	var missed []string
+	var mu sync.Mutex
+	all := slices.DeleteFunc(operators.All(), func(o operators.Operator) bool {
+		return o.Correct || o.Wide || o.Property == finding.Needed // a permission is unused only after many test cases
+	})
+	t.Run("operators", func(t *testing.T) {
+		for _, o := range all {
+			t.Run(o.Name, func(t *testing.T) {
+				t.Parallel()
+				if seen := bounded(t, o); !slices.ContainsFunc(seen.Findings, func(f finding.Finding) bool { return shows(o, f) && f.Fails() }) {
+					mu.Lock()
+					missed = append(missed, o.Name)
+					mu.Unlock()
+				}
+			})
+		}
+	})
+	if recall := 1 - float64(len(missed))/float64(len(all)); recall < boundedRecall {
+		t.Errorf("within %d test cases, %.0f %% of the bugs were found, not of %s", boundedPlans, 100*recall, strings.Join(missed, ", "))
+	}
+}
+
+// bounded searches for the bug of an operator until anything is found, or the bounds are reached.
+func bounded(t *testing.T, o operators.Operator) *report.Report {
+	t.Helper()
+	began := time.Now()
+	test := galleryTest(o)
+	test.Plans, test.Budget, test.FailFast = boundedPlans, boundedBudget, true
+	seen := test.prove(t)
+	t.Logf("search: %s %d test cases in %s, without faults %s, found %s", o.Name, seen.Plans.Run, time.Since(began).Round(time.Second), (seen.Took).Round(time.Second), properties(seen))
+	return seen
 }
 
 // show tests an operator of the gallery, and tells of each run.

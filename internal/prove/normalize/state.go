@@ -312,8 +312,11 @@ func (w World) wrote(object *unstructured.Unstructured) bool {
 }
 
 // id returns an identifier that is equal for the same object in two runs.
-func (o *Object) id() string {
-	return o.Kind + "." + o.Group + " " + o.Namespace + "/" + o.Name
+func (o *Object) id() string { return ID(o.Kind, o.Group, o.Namespace, o.Name) }
+
+// ID returns the identifier of an object in [World.Own]. The namespace is empty for the run's own, and the name is neutral.
+func ID(kind, group, namespace, name string) string {
+	return kind + "." + group + " " + namespace + "/" + name
 }
 
 // paths returns the paths of an object's fields, in order.

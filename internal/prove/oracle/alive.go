@@ -9,6 +9,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/normalize"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
@@ -62,8 +63,14 @@ func mayEnd(m *moment, exit runlog.Exit) bool {
 	}
 	began := exit.At.Add(-exit.After)
 	return exit.After < startUp && slices.ContainsFunc(m.run.Requests, func(r requestlog.Request) bool {
-		return r.Fault != "" && (!r.IsWrite() || m.refs.starts(&r)) && !r.At.Before(began) && r.At.Before(exit.At)
+		return r.Fault != "" && (!r.IsWrite() || m.run.keeps(&r) || m.refs.starts(&r)) && !r.At.Before(began) && r.At.Before(exit.At)
 	})
+}
+
+// keeps reports whether a request is about an object that the operator keeps for itself.
+func (r *run) keeps(one *requestlog.Request) bool {
+	namespace := outside(r.Namespace, one.Namespace)
+	return r.world.Own[normalize.ID(r.kindOf(one.Resource), one.Group, namespace, r.world.Neutral(one.Name))]
 }
 
 // starts reports whether the operator also sends a request in runs without faults before the workload begins: it prepares its
