@@ -7,19 +7,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // unsampled returns a note if there are CRDs without a sample: the operator's work for these kinds is not tested.
 func (s *session) unsampled() []string {
 	var kinds []string
 	for _, definition := range s.CRDs {
-		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-		if kind != "" && !slices.ContainsFunc(s.Samples, func(sample *unstructured.Unstructured) bool {
-			of := sample.GroupVersionKind()
-			return of.Group == group && of.Kind == kind
-		}) {
-			kinds = append(kinds, kind)
+		if kind := kindOf(definition); kind.Kind != "" && !s.sampled(definition) {
+			kinds = append(kinds, kind.Kind)
 		}
 	}
 	if len(kinds) == 0 {
@@ -27,6 +23,20 @@ func (s *session) unsampled() []string {
 	}
 	slices.Sort(kinds)
 	return []string{"no sample of " + strings.Join(kinds, ", ") + ": what the operator does for them is not tested"}
+}
+
+// sampled reports whether there is a sample of the kind of a CRD.
+func (s *session) sampled(definition *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(s.Samples, func(sample *unstructured.Unstructured) bool {
+		return sample.GroupVersionKind().GroupKind() == kindOf(definition)
+	})
+}
+
+// kindOf returns the kind that a CRD defines.
+func kindOf(definition *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
 }
 
 // tooShort returns an error if the budget ended before any test case was started: a report without test cases would look like

@@ -155,7 +155,7 @@ func bounded(t *testing.T, o operators.Operator) *report.Report {
 	test := galleryTest(o)
 	test.Plans, test.Budget, test.FailFast = boundedPlans, boundedBudget, true
 	seen := test.prove(t)
-	t.Logf("search: %s %d test cases in %s, without faults %s, found %s", o.Name, seen.Plans.Run, time.Since(began).Round(time.Second), (seen.Took).Round(time.Second), properties(seen))
+	t.Logf("search: %s, %d test cases in %s: %s", o.Name, seen.Plans.Run, time.Since(began).Round(time.Second), properties(seen))
 	return seen
 }
 
@@ -179,7 +179,7 @@ func tried(t *testing.T, o operators.Operator) *report.Report {
 	test := galleryTest(o)
 	switch {
 	case o.Correct && *whole:
-		test.Budget = 40 * time.Second
+		test.Plans, test.Budget = 60, 20*time.Minute
 		return test.prove(t)
 	case o.Correct:
 		test.Plans, test.Budget = 4, time.Minute

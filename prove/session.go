@@ -72,7 +72,7 @@ func run(ctx context.Context, options Options, file *File, choose func(*session)
 		return nil, err
 	}
 	s.report.Notes = append(s.report.Notes, s.unsampled()...)
-	if slices.ContainsFunc(s.CRDs, wide) {
+	if slices.ContainsFunc(s.CRDs, func(definition *unstructured.Unstructured) bool { return wide(definition) && s.sampled(definition) }) {
 		s.alone("the operator's kinds have no namespace")
 	}
 	if err := s.learn(ctx); err != nil {
