@@ -13,7 +13,7 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 114_100
+const totalLines = 114_700
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -29,12 +29,12 @@ var budgets = map[string]budget{
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 
-	"internal/prove/oracle":     {2040, 8},
+	"internal/prove/oracle":     {2100, 8},
 	"internal/prove/proxy":      {2870, 8},
-	"internal/prove/report":     {2560, 26},
+	"internal/prove/report":     {2600, 26},
 	"internal/prove/runner":     {2850, 13},
 	"internal/prove/workload":   {1650, 18},
-	"prove":                     {2000, 14},
+	"prove":                     {2030, 14},
 	"internal/ship/deploy":      {2950, 11},
 	"internal/ship/image":       {1650, 20},
 	"internal/tools/generate":   {2540, 6},
