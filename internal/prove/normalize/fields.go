@@ -204,9 +204,13 @@ func (w World) timeless(text string) string {
 }
 
 // observed returns how a generation in a status relates to the generation of the object: the number
-// itself depends on the number of writes.
+// itself depends on the number of writes. Some operators store it as a string.
 func (f fields) observed(v any) string {
 	seen, ok := v.(int64)
+	if text, is := v.(string); is {
+		parsed, err := strconv.ParseInt(text, 10, 64)
+		seen, ok = parsed, err == nil
+	}
 	switch {
 	case !ok:
 		return asJSON(v)

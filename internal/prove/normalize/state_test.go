@@ -83,6 +83,11 @@ func TestWhatIsCompared(t *testing.T) {
 			map[string]string{"op": `{"f:status": {}}`},
 			`status.conditions[Other].observedGeneration="ahead" status.conditions[Other].type="Other" status.conditions[Ready].observedGeneration="current" status.conditions[Ready].type="Ready" status.observedGeneration="behind"`,
 		},
+		"generations that are strings": {
+			`{"metadata": {"generation": 4}, "status": {"observedGeneration": "4", "old": {"observedGeneration": "3"}, "hash": {"observedGeneration": "5f"}}}`,
+			map[string]string{"op": `{"f:status": {}}`},
+			`status.hash.observedGeneration="5f" status.observedGeneration="current" status.old.observedGeneration="behind"`,
+		},
 		"times of the run as one, the namespace as another": {
 			`{"data": {"a": "at 2026-01-01T00:00:05Z in world-1", "b": "2025-12-31T23:59:59Z", "world-1.c": "9999-99-99T99:99:99Z"}}`,
 			map[string]string{"op": `{"f:data": {}}`},
