@@ -13,7 +13,7 @@ UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 UNWATCHED := '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0'
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
 
-.PHONY: run test lint clean binaries fuzz coverage vulncheck licenses waiting root docs $(EXAMPLES)
+.PHONY: run prove-gallery test lint clean binaries fuzz coverage vulncheck licenses waiting root docs $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -32,6 +32,9 @@ root:
 
 $(EXAMPLES):
 	cd $@ && $(GO_TEST) ./...
+
+prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
+	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery
 
 binaries:
 	go build -o bin/ ./cmd/operon && cd cluster && go build -o ../bin/ ./cmd/operon-cluster

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -109,6 +110,65 @@ func TestGallery(t *testing.T) {
 	}
 }
 
+// The bounded search of the gate: at most so many test cases and so much time for each operator, and no further operators after
+// a time for all. The bugs of this share of the searched operators have to be found. make prove-gallery finds the others.
+const (
+	boundedPlans  = 15
+	boundedBudget = time.Minute
+	boundedTime   = 7 * time.Minute
+	boundedRecall = 0.75
+)
+
+// TestGallerySearch searches for the bugs of the gallery's operators with few test cases. Finding something else than the bug, or
+// nothing, is a miss.
+func TestGallerySearch(t *testing.T) {
+	skipRaced(t)
+	if *whole {
+		return // TestGallery searches without bounds
+	}
+	t.Parallel()
+	var tested, missed []string
+	var mu sync.Mutex
+	until := time.Now().Add(boundedTime)
+	all := slices.DeleteFunc(operators.All(), func(o operators.Operator) bool {
+		return o.Correct || o.Wide || o.Property == finding.Needed // a permission is unused only after many test cases
+	})
+	t.Run("operators", func(t *testing.T) {
+		for _, o := range all {
+			t.Run(o.Name, func(t *testing.T) {
+				t.Parallel()
+				if time.Now().After(until) {
+					t.Log("not searched: the machine is too slow")
+					return
+				}
+				seen := bounded(t, o)
+				mu.Lock()
+				defer mu.Unlock()
+				tested = append(tested, o.Name)
+				if !slices.ContainsFunc(seen.Findings, func(f finding.Finding) bool { return shows(o, f) && f.Fails() }) {
+					missed = append(missed, o.Name)
+				}
+			})
+		}
+	})
+	recall := 1 - float64(len(missed))/float64(max(len(tested), 1))
+	t.Logf("of %d operators, %d were searched, and %.0f %% of their bugs were found within %d test cases", len(all), len(tested), 100*recall, boundedPlans)
+	if recall < boundedRecall {
+		t.Errorf("within %d test cases, %.0f %% of the bugs were found, not of %s", boundedPlans, 100*recall, strings.Join(missed, ", "))
+	}
+}
+
+// bounded searches for the bug of an operator until anything is found, or the bounds are reached.
+func bounded(t *testing.T, o operators.Operator) *report.Report {
+	t.Helper()
+	began := time.Now()
+	test := galleryTest(o)
+	test.Plans, test.Budget, test.FailFast = boundedPlans, boundedBudget, true
+	seen := test.prove(t)
+	t.Logf("search: %s, %d test cases in %s: %s", o.Name, seen.Plans.Run, time.Since(began).Round(time.Second), properties(seen))
+	return seen
+}
+
 // show tests an operator of the gallery, and tells of each run.
 func show(t *testing.T, o operators.Operator) {
 	t.Helper()
@@ -129,7 +189,7 @@ func tried(t *testing.T, o operators.Operator) *report.Report {
 	test := galleryTest(o)
 	switch {
 	case o.Correct && *whole:
-		test.Budget = 40 * time.Second
+		test.Plans, test.Budget = 60, 20*time.Minute
 		return test.prove(t)
 	case o.Correct:
 		test.Plans, test.Budget = 4, time.Minute

@@ -71,14 +71,15 @@ func run(ctx context.Context, options Options, file *File, choose func(*session)
 	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(s.CRDs, wide) {
+	s.report.Notes = append(s.report.Notes, s.unsampled()...)
+	if slices.ContainsFunc(s.CRDs, func(definition *unstructured.Unstructured) bool { return wide(definition) && s.sampled(definition) }) {
 		s.alone("the operator's kinds have no namespace")
 	}
 	if err := s.learn(ctx); err != nil {
 		return nil, err
 	}
 	err = s.work(ctx, choose(s))
-	return &s.report, errors.Join(err, s.finish())
+	return &s.report, errors.Join(err, s.tooShort(err), s.finish())
 }
 
 // newSession makes a session of options that can be used.
@@ -190,11 +191,15 @@ func (s *session) learn(ctx context.Context) error {
 			return err
 		}
 	}
-	refs, findings, err := oracle.Reference(s.base, s.learnt, fresh, s.history)
+	refs, findings, err := oracle.Reference(s.base, s.learnt, fresh, s.history, nil)
+	if err == nil && slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Property == finding.NothingLeft }) {
+		refs, findings, err = s.withoutOwn(ctx, fresh)
+	}
 	if err != nil {
 		return err
 	}
 	s.refs = refs
+	s.report.Notes = append(s.report.Notes, refs.Own()...)
 	if rhythm := refs.Rhythm(); len(rhythm) > 0 {
 		s.report.Notes = append(s.report.Notes, fmt.Sprintf("the operator never becomes silent (%s): a step is over when nothing else happens", rhythm))
 	}
@@ -274,6 +279,22 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, 
 	err = group.Wait()
 	return fresh, err
 }
+
+// withoutOwn is what the runs without faults show, apart from objects that the operator also creates without custom resources:
+// they are left when all custom resources are deleted, because they do not belong to any.
+func (s *session) withoutOwn(ctx context.Context, fresh map[string]runlog.Trace) (oracle.References, []finding.Finding, error) {
+	s.at("running the operator without custom resources")
+	idle, err := s.stage.Carry(ctx, testplan.Plan{Name: "idle", Workload: workload.Workload{Name: "idle", Steps: []workload.Step{{Name: "idle"}}}}, runner.Pace{
+		Unsure: idleFor * s.Settle, Quiet: idleFor * s.Settle, Settle: idleFor * s.Settle, Patience: timing.referencePatience, Learn: true,
+	})
+	if err != nil {
+		return oracle.References{}, nil, err
+	}
+	return oracle.Reference(s.base, s.learnt, fresh, s.history, idle)
+}
+
+// idleFor is how many times longer an operator must be quiescent without custom resources: it may do its own work later.
+const idleFor = 15
 
 // fresh runs what the steps of a workload are compared with: their objects in namespaces of their own.
 func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]runlog.Trace, error) {

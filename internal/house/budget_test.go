@@ -13,11 +13,9 @@ type budget struct{ lines, exported int }
 // usual is the budget of a package that is not listed in budgets.
 var usual = budget{lines: 1500, exported: 24}
 
-// totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 116_600
-
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000.
+const totalLines = 117_000
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -34,12 +32,12 @@ var budgets = map[string]budget{
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // what the tests of eleven packages share
 
-	"internal/prove/oracle":     {2040, 8},
+	"internal/prove/oracle":     {2100, 8},
 	"internal/prove/proxy":      {2870, 8},
-	"internal/prove/report":     {2560, 26},
+	"internal/prove/report":     {2600, 26},
 	"internal/prove/runner":     {2850, 13},
 	"internal/prove/workload":   {1650, 18},
-	"prove":                     {2000, 14},
+	"prove":                     {2030, 14},
 	"internal/ship/bundle":      {2450, 25}, // two layouts, and 25 rules
 	"internal/ship/deploy":      {2950, 11},
 	"internal/ship/image":       {1650, 20},

@@ -95,7 +95,7 @@ func (f fields) walk(into map[string]string, path string, v any, mine, theirs *f
 	case map[string]any:
 		for _, key := range keys(v) {
 			step := named(key)
-			f.walk(into, join(path, f.Neutral(key)), v[key], mine.WithPrefix(step), theirs.WithPrefix(step), mine.Members.Has(step))
+			f.walk(into, join(path, f.neutral(key)), v[key], mine.WithPrefix(step), theirs.WithPrefix(step), mine.Members.Has(step))
 		}
 	case []any:
 		f.walkList(into, path, v, mine, theirs)
@@ -119,7 +119,7 @@ func (f fields) walkList(into map[string]string, path string, list []any, mine, 
 	for i, element := range list {
 		for _, step := range steps[i] {
 			beneath := mine.WithPrefix(step)
-			f.walk(into, path+"["+f.Neutral(names[i])+"]", element, beneath, theirs.WithPrefix(step), mine.Members.Has(step))
+			f.walk(into, path+"["+f.neutral(names[i])+"]", element, beneath, theirs.WithPrefix(step), mine.Members.Has(step))
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (f fields) flatten(into map[string]string, path string, v any, theirs *fiel
 			if beneath.Empty() && theirs.Members.Has(step) {
 				continue
 			}
-			f.flatten(into, join(path, f.Neutral(key)), v[key], beneath)
+			f.flatten(into, join(path, f.neutral(key)), v[key], beneath)
 		}
 	case []any:
 		if len(v) == 0 {
@@ -169,7 +169,7 @@ func (f fields) flatten(into map[string]string, path string, v any, theirs *fiel
 			v = sorted(v)
 		}
 		for i, element := range v {
-			f.flatten(into, path+"["+f.Neutral(names[i])+"]", element, &fieldpath.Set{})
+			f.flatten(into, path+"["+f.neutral(names[i])+"]", element, &fieldpath.Set{})
 		}
 	default:
 		into[path] = f.scalar(path, v)
@@ -182,7 +182,7 @@ func (f fields) scalar(path string, v any) string {
 		return f.observed(v)
 	}
 	if text, ok := v.(string); ok {
-		v = f.timeless(f.Neutral(text))
+		v = f.timeless(f.neutral(text))
 	}
 	return asJSON(v)
 }
@@ -204,9 +204,13 @@ func (w World) timeless(text string) string {
 }
 
 // observed returns how a generation in a status relates to the generation of the object: the number
-// itself depends on the number of writes.
+// itself depends on the number of writes. Some operators store it as a string.
 func (f fields) observed(v any) string {
 	seen, ok := v.(int64)
+	if text, is := v.(string); is {
+		parsed, err := strconv.ParseInt(text, 10, 64)
+		seen, ok = parsed, err == nil
+	}
 	switch {
 	case !ok:
 		return asJSON(v)

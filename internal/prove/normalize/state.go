@@ -3,6 +3,7 @@ package normalize
 import (
 	"bytes"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,8 @@ type World struct {
 	// Gone contains the objects that were deleted, see After. Objects whose owners were all deleted count as deleted: the
 	// garbage collector deletes them later.
 	Gone map[types.UID]bool
+	// Own contains the objects that the operator keeps for itself, see [State.Own]. They are not part of states.
+	Own map[string]bool
 }
 
 // WorldOf returns the World of a run. It includes managers from other runs of the same
@@ -126,7 +129,9 @@ func (w World) Of(objects []*unstructured.Unstructured) *State {
 			continue
 		}
 		if one := r.object(object); one != nil {
-			s.Objects = append(s.Objects, one)
+			if !r.Own[one.id()] {
+				s.Objects = append(s.Objects, one)
+			}
 			continue
 		}
 		if counts(object) {
@@ -135,6 +140,18 @@ func (w World) Of(objects []*unstructured.Unstructured) *State {
 	}
 	slices.SortStableFunc(s.Objects, func(a, b *Object) int { return strings.Compare(a.id(), b.id()) })
 	return s
+}
+
+// Own returns the objects that the operator wrote and the user did not, in the form of [World.Own]. In a run without custom
+// resources, these are the objects that it keeps for itself.
+func (s *State) Own() map[string]bool {
+	own := map[string]bool{}
+	for _, one := range s.Objects {
+		if one.ByOperator && !one.ByUser {
+			own[one.id()] = true
+		}
+	}
+	return own
 }
 
 // oldest returns the creation time of the oldest object.
@@ -236,9 +253,21 @@ func (r reading) object(live *unstructured.Unstructured) *Object {
 // nameOf returns a name that is the same in each run, if possible, and whether the API server generated it.
 func (r reading) nameOf(object *unstructured.Unstructured) (name string, generated bool) {
 	if prefix := object.GetGenerateName(); prefix != "" {
-		return r.Neutral(prefix) + "*", true
+		return r.neutral(prefix) + "*", true
 	}
-	return r.Neutral(object.GetName()), false
+	return r.neutral(object.GetName()), false
+}
+
+var uid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// neutral is Neutral that also replaces the UIDs of the objects: they differ in each run, and operators make names of them.
+func (r reading) neutral(text string) string {
+	return uid.ReplaceAllStringFunc(r.Neutral(text), func(found string) string {
+		if object := r.byUID[types.UID(found)]; object != nil {
+			return "{uid of " + object.GetKind() + "/" + r.Neutral(object.GetName()) + "}"
+		}
+		return found
+	})
 }
 
 // Neutral replaces the name of the world's namespace in a text with a placeholder.
@@ -254,7 +283,7 @@ func (r reading) owner(uid types.UID, kind, name string) string {
 		name, _ = r.nameOf(object)
 		return kind + "/" + name
 	}
-	return kind + "/" + r.Neutral(name)
+	return kind + "/" + r.neutral(name)
 }
 
 // root returns the last relevant owner of an object: the first one in its chain of owners that the operator or
@@ -283,8 +312,11 @@ func (w World) wrote(object *unstructured.Unstructured) bool {
 }
 
 // id returns an identifier that is equal for the same object in two runs.
-func (o *Object) id() string {
-	return o.Kind + "." + o.Group + " " + o.Namespace + "/" + o.Name
+func (o *Object) id() string { return ID(o.Kind, o.Group, o.Namespace, o.Name) }
+
+// ID returns the identifier of an object in [World.Own]. The namespace is empty for the run's own, and the name is neutral.
+func ID(kind, group, namespace, name string) string {
+	return kind + "." + group + " " + namespace + "/" + name
 }
 
 // paths returns the paths of an object's fields, in order.

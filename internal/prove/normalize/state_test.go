@@ -83,10 +83,20 @@ func TestWhatIsCompared(t *testing.T) {
 			map[string]string{"op": `{"f:status": {}}`},
 			`status.conditions[Other].observedGeneration="ahead" status.conditions[Other].type="Other" status.conditions[Ready].observedGeneration="current" status.conditions[Ready].type="Ready" status.observedGeneration="behind"`,
 		},
+		"generations that are strings": {
+			`{"metadata": {"generation": 4}, "status": {"observedGeneration": "4", "old": {"observedGeneration": "3"}, "hash": {"observedGeneration": "5f"}}}`,
+			map[string]string{"op": `{"f:status": {}}`},
+			`status.hash.observedGeneration="5f" status.observedGeneration="current" status.old.observedGeneration="behind"`,
+		},
 		"times of the run as one, the namespace as another": {
 			`{"data": {"a": "at 2026-01-01T00:00:05Z in world-1", "b": "2025-12-31T23:59:59Z", "world-1.c": "9999-99-99T99:99:99Z"}}`,
 			map[string]string{"op": `{"f:data": {}}`},
 			`data.a="at {time} in {namespace}" data.b="2025-12-31T23:59:59Z" data["{namespace}.c"]="9999-99-99T99:99:99Z"`,
+		},
+		"UIDs as the objects that have them": {
+			`{"metadata": {"name": "x", "uid": "0000000a-0000-4000-8000-00000000000b"}, "data": {"0000000a-0000-4000-8000-00000000000b.yaml": "0000000f-0000-4000-8000-00000000000b"}}`,
+			map[string]string{"op": `{"f:data": {}}`},
+			`data["{uid of Box/x}.yaml"]="0000000f-0000-4000-8000-00000000000b"`,
 		},
 		"what was observed in no order": {
 			`{"spec": {"l": ["b", "a"]}, "status": {"l": ["b", "a"], "m": [{"x": 2}, {"x": 1}]}}`,

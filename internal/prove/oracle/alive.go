@@ -9,6 +9,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/normalize"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
@@ -23,7 +24,7 @@ func alive(m *moment) []finding.Finding {
 		}
 		if exit.Panic != "" {
 			found = append(found, finding.Finding{
-				Property: finding.Alive, Message: "the operator panics: " + constant(exit.Panic), Log: exit.Log,
+				Property: finding.Alive, Message: "the operator panics: " + constant(exit.Panic), Log: lastLines(exit.Log),
 			})
 			continue
 		}
@@ -34,7 +35,7 @@ func alive(m *moment) []finding.Finding {
 			continue
 		}
 		found = append(found, finding.Finding{
-			Property: finding.Alive, Message: "the operator exits on its own, " + how(exit), Log: exit.Log,
+			Property: finding.Alive, Message: "the operator exits on its own, " + how(exit), Log: lastLines(exit.Log),
 		})
 	}
 	if len(found) > 1 {
@@ -46,7 +47,7 @@ func alive(m *moment) []finding.Finding {
 // often is the number of exits in a step at which exits are reported even after a fault that excuses them.
 const often = 3
 
-// startUp is how long after its start an operator may exit because of a failed read.
+// startUp is how long after its start an operator may exit because of a failed read, or a failed write of its own start.
 const startUp = 10 * time.Second
 
 // excuses contains the faults after which operators exit on purpose, in order to be restarted: they lost their
@@ -62,7 +63,24 @@ func mayEnd(m *moment, exit runlog.Exit) bool {
 	}
 	began := exit.At.Add(-exit.After)
 	return exit.After < startUp && slices.ContainsFunc(m.run.Requests, func(r requestlog.Request) bool {
-		return r.Fault != "" && !r.IsWrite() && !r.At.Before(began) && r.At.Before(exit.At)
+		return r.Fault != "" && (!r.IsWrite() || m.run.keeps(&r) || m.refs.starts(&r)) && !r.At.Before(began) && r.At.Before(exit.At)
+	})
+}
+
+// keeps reports whether a request is about an object that the operator keeps for itself.
+func (r *run) keeps(one *requestlog.Request) bool {
+	namespace := outside(r.Namespace, one.Namespace)
+	return r.world.Own[normalize.ID(r.kindOf(one.Resource), one.Group, namespace, r.world.Neutral(one.Name))]
+}
+
+// starts reports whether the operator also sends a request in runs without faults before the workload begins: it prepares its
+// own work, and may exit if it cannot.
+func (refs *References) starts(one *requestlog.Request) bool {
+	return slices.ContainsFunc(refs.base, func(r *run) bool {
+		return slices.ContainsFunc(r.Requests, func(other requestlog.Request) bool {
+			return len(r.Steps) > 0 && other.At.Before(r.Steps[0].At) && other.Verb == one.Verb && other.Group == one.Group &&
+				other.Resource == one.Resource && r.world.Neutral(other.Name) == r.world.Neutral(one.Name)
+		})
 	})
 }
 
@@ -75,6 +93,12 @@ func how(exit runlog.Exit) string {
 		return "by the signal " + exit.Signal
 	}
 	return fmt.Sprintf("with exit code %d", exit.Code)
+}
+
+// lastLines returns the lines of a log that a finding shows.
+func lastLines(log []string) []string {
+	const most = 60
+	return log[max(0, len(log)-most):]
 }
 
 // lastWords returns the last output of an operator, after a colon, or an empty string if there is no output.

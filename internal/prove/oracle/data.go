@@ -40,9 +40,28 @@ func dataKept(m *moment) []finding.Finding {
 			continue
 		}
 		change := last[id]
+		if m.refs.replaces(change) {
+			continue
+		}
 		return []finding.Finding{m.lost(change)}
 	}
 	return nil
+}
+
+// replaces reports whether the operator, without faults and although nothing is deleted, deletes custom resources of a kind that
+// it created itself: then they are steps of its work and not data, such as the request for a certificate.
+func (refs *References) replaces(change runlog.Change) bool {
+	kind := schema.FromAPIVersionAndKind(change.APIVersion, change.Kind).GroupKind()
+	return normalize.IsCustom(kind) && slices.ContainsFunc(refs.base, func(r *run) bool {
+		for i := range r.Steps {
+			if len(r.does(i).Delete) == 0 && slices.ContainsFunc(r.requests(i), func(one requestlog.Request) bool {
+				return one.Verb == "delete" && changed(&one) && one.Group == kind.Group && one.Resource == change.Resource && r.made(&one)
+			}) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // claimsKept checks a run without faults. An operator may delete a claim, but if it recreates the claim, the data is lost.

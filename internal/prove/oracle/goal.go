@@ -1,8 +1,11 @@
 package oracle
 
 import (
+	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -18,7 +21,7 @@ func (refs References) Reached(step string, objects []*unstructured.Unstructured
 	if goal == nil {
 		return false
 	}
-	world := normalize.World{Namespace: mostCommon(objects)}
+	world := normalize.World{Namespace: mostCommon(objects), Own: refs.own}
 	if len(refs.base) > 0 {
 		world.Managers = refs.base[0].world.Managers
 	}
@@ -27,6 +30,17 @@ func (refs References) Reached(step string, objects []*unstructured.Unstructured
 
 // Knows reports whether the state that a step has to lead to is known.
 func (refs References) Knows(step string) bool { return refs.goals[step] != nil }
+
+// Own returns the objects that the operator keeps for itself, as sentences for a report.
+func (refs References) Own() []string {
+	var notes []string
+	for _, id := range slices.Sorted(maps.Keys(refs.own)) {
+		kind, name, _ := strings.Cut(id, " ")
+		kind, _, _ = strings.Cut(kind, ".")
+		notes = append(notes, fmt.Sprintf("not compared: %s %s, which the operator also creates without custom resources", kind, strings.TrimPrefix(name, "/")))
+	}
+	return notes
+}
 
 // Rhythm returns what the operator repeats without end, without faults.
 func (refs References) Rhythm() requestlog.Rhythm {

@@ -31,6 +31,7 @@ type References struct {
 	known map[string]bool             // keys of the findings without faults
 	heaps map[string]bool             // kinds whose number of objects grows even without faults
 	goals map[string]*normalize.State // states that steps lead to, if known
+	own   map[string]bool             // objects that the operator keeps for itself
 }
 
 // Reference learns from runs of a workload without faults what is normal, and returns the findings that exist
@@ -38,16 +39,20 @@ type References struct {
 // apart, because times of Kubernetes have a resolution of one second.
 //
 // fresh contains the runs of the workloads that [Fresh] returns, by the name of the step. It may be nil:
-// then nothing is reported about them. history contains the fields that are not compared.
+// then nothing is reported about them. history contains the fields that are not compared. idle is a run without custom
+// resources, or nil: the objects that the operator creates in it are its own, and nothing is reported about them.
 //
 // An error says why the operator cannot be tested with the workload.
-func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runlog.Trace, history normalize.History) (References, []finding.Finding, error) {
+func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runlog.Trace, history normalize.History, idle *runlog.Trace) (References, []finding.Finding, error) {
 	refs := References{Workload: w, Noise: &normalize.Noise{History: history}, fresh: map[string]*run{}, known: map[string]bool{}, heaps: map[string]bool{}}
 	if len(traces) == 0 {
 		return refs, nil, errors.New("there is no run without faults to compare with")
 	}
+	if idle != nil && len(idle.Steps) > 0 {
+		refs.own = newRun(workload.Workload{}, *idle, traces, nil).state(len(idle.Steps) - 1).Own()
+	}
 	for _, one := range traces {
-		refs.runs = append(refs.runs, newRun(w, one, traces))
+		refs.runs = append(refs.runs, newRun(w, one, traces, refs.own))
 	}
 	if err := refs.testable(); err != nil {
 		return refs, nil, err
@@ -55,7 +60,7 @@ func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runl
 	refs.base = refs.runs
 	refs.learn()
 	for step, one := range fresh {
-		refs.fresh[step] = newRun(workload.Workload{}, one, traces)
+		refs.fresh[step] = newRun(workload.Workload{}, one, traces, refs.own)
 	}
 	refs.goals = goals(w, &refs)
 	var all []finding.Finding
@@ -69,9 +74,9 @@ func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runl
 // faults. The noise and the existing findings are known. fresh contains the runs of the workloads that [Fresh] returns
 // for it.
 func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) References {
-	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, heaps: refs.heaps, base: refs.base}
+	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, heaps: refs.heaps, base: refs.base, own: refs.own}
 	for step, one := range fresh {
-		other.fresh[step] = newRun(workload.Workload{}, one, refs.traces())
+		other.fresh[step] = newRun(workload.Workload{}, one, refs.traces(), refs.own)
 	}
 	other.goals = goals(w, &other)
 	return other
@@ -84,7 +89,7 @@ func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) R
 // Assumptions: the steps of the plan's workload are the steps of the references, or some of them.
 func Judge(refs References, p testplan.Plan, t runlog.Trace) []finding.Finding {
 	var found []finding.Finding
-	for _, one := range judge(&refs, newRun(p.Workload, t, refs.traces()), &p) {
+	for _, one := range judge(&refs, newRun(p.Workload, t, refs.traces(), refs.own), &p) {
 		if !refs.known[one.Key()] && !refs.heaped(one) {
 			one.Plan = &p
 			found = append(found, one)
@@ -216,8 +221,10 @@ const maxDenied = 5
 
 // notStarted returns an error for an operator that exited before it wrote anything. It says how it exited and what may help.
 func notStarted(exit runlog.Exit) error {
-	words := lastWords(exit)
+	words, usage := lastWords(exit), runlog.Usage(exit.Log)
 	switch {
+	case usage != "":
+		return fmt.Errorf("the operator exited %s and printed its usage; correct its flags:\n%s", how(exit), usage)
 	case exit.PortTaken():
 		return fmt.Errorf("the operator cannot start because its port is in use; write {port} in its command for a free port%s", words)
 	case strings.Contains(words, "serving-certs"), strings.Contains(words, "tls.crt"):

@@ -22,8 +22,9 @@ type run struct {
 	states   []*normalize.State
 }
 
-func newRun(w workload.Workload, t runlog.Trace, also []runlog.Trace) *run {
+func newRun(w workload.Workload, t runlog.Trace, also []runlog.Trace, own map[string]bool) *run {
 	r := &run{Trace: t, workload: w, world: normalize.WorldOf(t, also...)}
+	r.world.Own = own
 	for _, step := range t.Steps {
 		r.states = append(r.states, r.world.After(t.Changes[:min(step.LastChange, len(t.Changes))]).Of(step.State))
 	}

@@ -31,22 +31,24 @@ import (
 //
 //	trace reference                    a run; runs named reference are read twice, in two namespaces
 //	trace fresh STEP                   the run of a step in its own namespace
+//	trace idle                         a run without custom resources
 //	trace faulty kill effect           a run with a fault: its kind and moment
 //	step create                        then: not silent, refused
 //	object Box/a user {…}              an object, and the owner of these fields: user, operator, kubernetes
 //	gone Box/a                         an object is deleted
 //	create configmaps/a                a request of the operator; then: unchanged, 403, stale, fault, ×N, in NAMESPACE
 //	exit 1                             the operator exits; or: exit panic MESSAGE; exit asked; exit 1 early;
-//	                                   exit 1 port; exit 1 certificate
+//	                                   exit 1 port; exit 1 certificate; exit 1 usage
 //	event Box/a Warning Reason ×N      events
 //	wait 5s                            time passes
 //
-// NS is the namespace's name. RANDOM and TIME are different in each run. The JSON of an object may contain
+// NS is the namespace's name, and UID-1 the UID of the first object. RANDOM and TIME are different in each run. The JSON of an object may contain
 // owner: Kind/name, generateName, deleting, generation and finalizers beside its fields.
 type script struct {
 	workload   workload.Workload
 	references []runlog.Trace
 	fresh      map[string]runlog.Trace
+	idle       *runlog.Trace
 	history    normalize.History
 	runs       []run
 }
@@ -81,6 +83,9 @@ func parsed(t *testing.T, text string) script {
 			}
 		case "fresh":
 			s.fresh[words[1]] = s.trace(t, body, 9)
+		case "idle":
+			idle := s.trace(t, body, 8)
+			s.idle = &idle
 		default:
 			one := run{Trace: s.trace(t, body, 3)}
 			if len(words) > 1 {
@@ -183,13 +188,16 @@ type teller struct {
 	there map[string]*unstructured.Unstructured
 }
 
+// uidOf returns the UID of the nth object of a run.
+func uidOf(run, nth int) string { return fmt.Sprintf("00000000-0000-4000-8000-%06d%06d", run, nth) }
+
 func (s *script) trace(t *testing.T, text string, n int) runlog.Trace {
 	t.Helper()
 	w := &teller{t: t, n: n, there: map[string]*unstructured.Unstructured{}}
 	w.trace.Namespace = fmt.Sprintf("world-%d", n)
 	w.now = time.Unix(int64(1_000_000*n), 0)
 	w.trace.Began, w.trace.Started = w.now, w.now
-	text = strings.NewReplacer("NS", w.trace.Namespace, "RANDOM", strconv.Itoa(7919*n), "TIME", w.now.UTC().Format(time.RFC3339)).Replace(text)
+	text = strings.NewReplacer("NS", w.trace.Namespace, "RANDOM", strconv.Itoa(7919*n), "TIME", w.now.UTC().Format(time.RFC3339), "UID-1", uidOf(n, 1)).Replace(text)
 	for _, line := range lines(text) {
 		w.now = w.now.Add(10 * time.Millisecond)
 		w.line(strings.Fields(line), line)
@@ -285,6 +293,9 @@ func (w *teller) exit(words []string) {
 	if slices.Contains(words, "port") {
 		exit.Log = []string{"listen tcp :8080: bind: address already in use"}
 	}
+	if slices.Contains(words, "usage") {
+		exit.Log = []string{"flag provided but not defined: -x", "Usage of op:", "  -a string", "    \tan address"}
+	}
 	if slices.Contains(words, "certificate") {
 		exit.Log = []string{"open /tmp/k8s-webhook-server/serving-certs/tls.crt: no such file or directory"}
 	}
@@ -345,7 +356,7 @@ func (w *teller) object(id, by, text string) {
 		object = newObject(kind, name)
 		object.SetNamespace(w.trace.Namespace)
 		w.uid++
-		object.SetUID(types.UID(fmt.Sprint("uid-", w.n, "-", w.uid)))
+		object.SetUID(types.UID(uidOf(w.n, w.uid)))
 		object.SetGeneration(1)
 		object.SetCreationTimestamp(metav1.NewTime(w.now))
 		w.there[id] = object

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// summary writes what was executed, which properties held, and what was not covered.
+// summary writes which faults were injected, which properties held, and what the permissions are.
 func (p *page) summary(r *Report, files []File) {
-	p.put("")
-	p.labelled("cases", plain, figures(r))
+	if len(r.Findings) > 0 {
+		p.put("")
+	}
 	p.labelled("faults", plain, covered(r))
 	if held := r.held(); len(held) > 0 {
 		var names []string
@@ -16,13 +17,6 @@ func (p *page) summary(r *Report, files []File) {
 			names = append(names, string(property))
 		}
 		p.labelled("passed", plain, strings.Join(names, ", "))
-	}
-	for i, note := range r.Notes {
-		label := "note"
-		if i > 0 {
-			label = ""
-		}
-		p.labelled(label, plain, note)
 	}
 	p.rights(r.Rights)
 	for i, file := range files {
@@ -32,24 +26,6 @@ func (p *page) summary(r *Report, files []File) {
 		}
 		p.labelled(label, plain, file.Path+" ("+file.What+")")
 	}
-}
-
-// figures describes how many plans were executed, how long they took, and how many were not executed.
-func figures(r *Report) string {
-	text := fmt.Sprintf("%d run in %s", r.Plans.Run, took(r.Took))
-	if r.Plans.Run > 0 {
-		text += fmt.Sprintf(", %s each (median)", took(r.medianRun()))
-	}
-	if r.Plans.Void > 0 {
-		text += fmt.Sprintf("; in %d the fault did not fire", r.Plans.Void)
-	}
-	if r.Plans.Skipped > 0 {
-		text += fmt.Sprintf("; %d not run", r.Plans.Skipped)
-		if !r.Interrupted {
-			text += ", out of time"
-		}
-	}
-	return text + fmt.Sprintf("; seed %d", r.Seed)
 }
 
 // covered describes the classes of faults, with the number of runs of each.

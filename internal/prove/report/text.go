@@ -22,6 +22,7 @@ func Text(w io.Writer, r Report, look Look, files ...File) error {
 	r = Redact(r)
 	p := &page{Look: look}
 	p.headline(&r)
+	p.overview(&r)
 	for i := range r.Findings {
 		p.finding(i+1, &r.Findings[i])
 	}
@@ -42,9 +43,12 @@ func (p *page) put(lines ...string) {
 	}
 }
 
+// labels is the width of the column of labels.
+const labels = 9
+
 // labelled writes a label and a text. The text is wrapped beside the label.
 func (p *page) labelled(label string, c string, text string) {
-	const indent, labels = 3, 9
+	const indent = 3
 	for i, part := range terminal.Wrap(text, p.Columns()-indent-labels) {
 		if i > 0 {
 			label = ""
@@ -96,10 +100,7 @@ func Headline(r Report) string {
 
 func (p *page) finding(number int, f *finding.Finding) {
 	about := about(f.Property)
-	title := upper(about.broken)
-	if f.Of != nil {
-		title += ": " + terminal.Line(f.Of.Kind+"/"+f.Of.Name)
-	}
+	title := titleOf(f)
 	p.put("")
 	label := terminal.Pad(fmt.Sprint(number), 3)
 	for _, part := range terminal.Wrap(title, p.Columns()-len(label)) {

@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,25 @@ func Words(lines []string) string {
 	}
 	return ""
 }
+
+// Usage returns what a program prints if its flags are wrong: the reason and the usage text. It returns "" if the last lines of
+// its output contain no usage text.
+func Usage(lines []string) string {
+	at := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "usage")
+	})
+	if at < 0 {
+		return ""
+	}
+	text := lines[max(0, at-1):]
+	if more := len(text) - maxUsage; more > 0 {
+		text = append(slices.Clone(text[:maxUsage]), fmt.Sprintf("… and %d more lines", more))
+	}
+	return strings.TrimSpace(strings.Join(text, "\n"))
+}
+
+// maxUsage is the maximum number of lines of a usage text.
+const maxUsage = 40
 
 // taken contains the messages of programs in any language about a port that is in use, in lower case.
 var taken = []string{"address already in use", "eaddrinuse"}

@@ -23,6 +23,22 @@ func TestWords(t *testing.T) {
 	}
 }
 
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	long := "Usage:\n" + strings.Repeat("  -f\n", 60)
+	for text, want := range map[string]string{
+		"":                    "",
+		"it failed: no usage": "",
+		"flag provided but not defined: -x\nUsage of op:\n  -a string\n    \tan address": "flag provided but not defined: -x\nUsage of op:\n  -a string\n    \tan address",
+		"usage: op [-h]\nop: error: unrecognized arguments: --x":                         "usage: op [-h]\nop: error: unrecognized arguments: --x",
+		long: "Usage:\n" + strings.Repeat("  -f\n", 39) + "… and 22 more lines",
+	} {
+		if got := runlog.Usage(strings.Split(text, "\n")); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestPortTaken(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{

@@ -24,7 +24,7 @@ type Pace struct {
 	// Quiet is how long nothing may happen when the expected state is reached. The default is 150 ms.
 	Quiet time.Duration
 	// Settle is how long nothing may happen while it is not reached, because the operator may retry
-	// later. The default is 3 s.
+	// later. The default is 3 s. It is at least Unsure.
 	Settle time.Duration
 	// Unsure is how long nothing may happen if no state is expected. The default is 1 s.
 	Unsure time.Duration
@@ -53,6 +53,7 @@ func (p Pace) withDefaults() Pace {
 			*value = otherwise
 		}
 	}
+	p.Settle = max(p.Settle, p.Unsure) // an operator that is waited for longer may also retry later
 	return p
 }
 

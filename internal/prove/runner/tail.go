@@ -9,7 +9,7 @@ import (
 
 // Limits of the operator output that is stored.
 const (
-	keptLines = 60
+	keptLines = 300 // usage texts are long, and the reason is in their first line
 	maxLine   = 4 << 10
 )
 

@@ -51,6 +51,8 @@ type AppSpec struct {
 	SecretName string `json:"secretName,omitempty"`
 	// Service makes it reachable.
 	Service *ServiceSpec `json:"service,omitempty"`
+	// Paused suspends the operator, if it supports that.
+	Paused bool `json:"paused,omitempty"`
 }
 
 // EnvVar is a variable of the environment.

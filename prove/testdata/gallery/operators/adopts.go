@@ -20,6 +20,7 @@ var adopts = Operator{
 	About: "makes itself the owner of a Secret of the user",
 	Model: "wrong owner: an adopted foreign object",
 	Class: finding.Leak, Property: finding.NothingForeign, Also: []finding.Property{finding.DataKept},
+	Both:  "the Secret is deleted with the App that was made its owner",
 	Needs: []Need{Create, Delete}, CRDs: apps, Samples: "config/samples/app.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return build(m, "adopts", &api.App{}, appKinds()...).

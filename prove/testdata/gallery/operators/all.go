@@ -4,7 +4,8 @@ package operators
 func All() []Operator {
 	return []Operator{
 		okApp, okAppPatch, okAppResync, okAppClock, okAppHash, okAppElsewhere, okAppTyped, okAppPassword,
-		okStore, okStoreFinalizer, okStoreScaled, okBackup, okBackupElected, okSite, okTenant,
+		okAppPaused, okAppApplied, okAppMetadata, okAppStaged,
+		okStore, okStoreFinalizer, okStoreScaled, okStoreElected, okBackup, okBackupElected, okBackupPolled, okSite, okTenant,
 
 		halfMade, existsAlready, generatedTwice, appliedFirst, otherName, memoryLost, finalizerStuck,
 		staleList, staleClaims, timeTravel,

@@ -17,6 +17,7 @@ var annotationFight = Operator{
 	About: "removes annotations of another controller, which adds them again",
 	Model: "two controllers that fight over one object",
 	Class: finding.HotLoop, Property: finding.Silent, Also: []finding.Property{finding.NothingForeign},
+	Both:  "each round changes an object that another controller wrote",
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "annotation-fight", &tidyApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -18,6 +18,7 @@ var appliedFirst = Operator{
 	About: "records a spec as applied before it has applied all of it",
 	Model: "Sieve, intermediate state (a resize in the RabbitMQ operator that never finishes)",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.SameFresh},
+	Both:  "if it is down while the spec changes, the rest of the change is never applied",
 	Needs: []Need{Kill}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "applied-first", &notingStore{m.GetClient()}, &api.Store{}, storeKinds()...)

@@ -20,6 +20,7 @@ var createdBefore = Operator{
 	About: "does not recreate a Deployment that it has created before",
 	Model: "in-memory state in place of the actual state",
 	Class: finding.Unobserved, Property: finding.Restored, Also: []finding.Property{finding.SameState},
+	Both:  "a child that is deleted while it is down is not recreated either",
 	Needs: []Need{Drift}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &expectingApp{wholeApp{m.GetClient()}, map[types.UID]bool{}}

@@ -25,6 +25,7 @@ var edgeTriggered = Operator{
 	About: "needs to see the event in which the Job finishes",
 	Model: "Sieve, unobserved state (first called observability gap)",
 	Class: finding.Unobserved, Property: finding.SameState, Also: []finding.Property{finding.Truthful},
+	Both:  "the status still reports a running Job",
 	Needs: []Need{Kill}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &edgeBackup{Client: m.GetClient(), finished: map[types.UID]string{}}

@@ -34,6 +34,9 @@ func TestEntriesAreComplete(t *testing.T) {
 			if o.Property == "" || o.Class == "" || o.Model == "" || len(o.Needs) == 0 {
 				t.Errorf("%s does not say what is wrong", o.Name)
 			}
+			if (o.Both == "") != (len(o.Also) == 0) {
+				t.Errorf("%s may be found by %v, and the reason is %q", o.Name, o.Also, o.Both)
+			}
 		}
 		for _, path := range append([]string{o.Samples, o.Role}, o.CRDs...) {
 			if objects, err := project.ReadFile(gallery, path); path != "" && (err != nil || len(objects) == 0) {
@@ -41,7 +44,7 @@ func TestEntriesAreComplete(t *testing.T) {
 			}
 		}
 	}
-	if correct < 10 || wrong < 46 {
+	if correct < 21 || wrong < 46 {
 		t.Errorf("only %d correct ones and %d others", correct, wrong)
 	}
 }

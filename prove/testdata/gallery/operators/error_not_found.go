@@ -20,6 +20,7 @@ var errorNotFound = Operator{
 	About: "treats an unavailable API server as a Secret that does not exist",
 	Model: "an error treated as NotFound, in many operators",
 	Class: finding.LostUpdate, Property: finding.DataKept, Also: []finding.Property{finding.SameState},
+	Both:  "the Secret that it replaces has another content",
 	Needs: []Need{Answer}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &doubtingStore{wholeStore{m.GetClient()}, m.GetAPIReader()}

@@ -19,6 +19,7 @@ var eventFlood = Operator{
 	About: "emits a new event each time it looks at an App",
 	Model: "unbounded growth of events",
 	Class: finding.Leak, Property: finding.Bounded, Also: []finding.Property{finding.Silent},
+	Both:  "it never stops emitting events",
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "event-flood", &talkingApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -21,6 +21,7 @@ var existsAlready = Operator{
 	About: "installs several children in one pass, and never gets past one that already exists",
 	Model: "Sieve, intermediate state: a non-idempotent create of several objects",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Silent, finding.Truthful},
+	Both:  "it retries the creation forever, and its status stays behind",
 	Needs: []Need{Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "exists-already", &installedApp{wholeApp{m.GetClient()}}, &api.App{}, appKinds()...)

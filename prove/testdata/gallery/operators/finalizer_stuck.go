@@ -19,6 +19,7 @@ var finalizerStuck = Operator{
 	About: "never removes its finalizer if the ClusterRole is already gone",
 	Model: "a finalizer that is never removed, in many operators",
 	Class: finding.Intermediate, Property: finding.Deletable, Also: []finding.Property{finding.NothingLeft, finding.Silent},
+	Both:  "an object that cannot be deleted is left, and its deletion is retried forever",
 	Needs: []Need{Delete, Kill}, CRDs: sites, Samples: "config/samples/site.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "finalizer-stuck", &insistentSite{m.GetClient()}, &api.Site{})

@@ -18,6 +18,7 @@ var generatedTwice = Operator{
 	About: "creates a Job with a generated name whenever its status does not name one",
 	Model: "Sieve, intermediate state: a non-idempotent create with a generated name",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Bounded, finding.SameFresh},
+	Both:  "each interruption leaves one more Job",
 	Needs: []Need{Kill}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "generated-twice", &recordedBackup{m.GetClient(), m.GetAPIReader()}, &api.Backup{}, &batchv1.Job{})

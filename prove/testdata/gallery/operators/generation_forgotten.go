@@ -17,6 +17,7 @@ var generationForgotten = Operator{
 	About: "sets observedGeneration once",
 	Model: "API conventions, observedGeneration; kstatus",
 	Class: finding.Lie, Property: finding.Truthful, Also: []finding.Property{finding.SameFresh},
+	Both:  "observedGeneration is part of the state after a change",
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "generation-forgotten", &forgetfulApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -19,6 +19,7 @@ var historyGrows = Operator{
 	About: "keeps another copy of the spec at each reconcile",
 	Model: "unbounded growth of objects",
 	Class: finding.Leak, Property: finding.Bounded, Also: []finding.Property{finding.SameState, finding.SameFresh},
+	Both:  "the number of copies depends on the number of reconciles",
 	Needs: []Need{Create, Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &chronicledApp{wholeApp{m.GetClient()}}

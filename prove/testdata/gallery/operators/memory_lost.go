@@ -18,6 +18,7 @@ var memoryLost = Operator{
 	About: "keeps in memory what it has created and may have to delete",
 	Model: "in-memory state lost at a restart",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.SameFresh},
+	Both:  "what it forgot to delete is also left after a change",
 	Needs: []Need{Change, Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &rememberingApp{m.GetClient(), map[types.UID]bool{}}

@@ -19,6 +19,7 @@ var nilBlock = Operator{
 	About: "panics if an optional block is missing",
 	Model: "Acto, a panic caused by an optional field",
 	Class: finding.Crash, Property: finding.Alive, Also: []finding.Property{finding.SameFresh},
+	Both:  "it does nothing for an App that makes it panic",
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "nil-block", &trustingApp{m.GetClient()}, &api.App{}, appKinds()...)

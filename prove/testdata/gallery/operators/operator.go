@@ -60,9 +60,11 @@ type Operator struct {
 	Model string `json:"model,omitempty"`
 	// Class is the kind of mistake.
 	Class finding.Class `json:"class,omitempty"`
-	// Property is what does not hold. A finding of one of Also is right too.
+	// Property is the invariant that is violated. A finding about another one is a miss, unless it is one of Also: Both says why
+	// the same bug violates these, too.
 	Property finding.Property   `json:"property,omitempty"`
 	Also     []finding.Property `json:"also,omitempty"`
+	Both     string             `json:"both,omitempty"`
 	// Needs is what has to happen until it shows, together.
 	Needs []Need `json:"needs,omitempty"`
 	// CRDs, Samples and Role are files below the gallery's folder. The Role is empty where an

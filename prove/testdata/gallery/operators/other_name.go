@@ -21,6 +21,7 @@ var otherName = Operator{
 	About: "retries under another name if it does not know whether the Job was created",
 	Model: "a timeout treated as a failure",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
+	Both:  "each timeout leaves one more Job",
 	Needs: []Need{Answer}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &countingBackup{m.GetClient(), map[types.UID]int{}}

@@ -19,6 +19,7 @@ var overwrites = Operator{
 	About: "resolves a conflict by overwriting the user's change with its old copy",
 	Model: "an overwritten conflict, in many operators",
 	Class: finding.LostUpdate, Property: finding.SameState, Also: []finding.Property{finding.NothingForeign, finding.SameFresh},
+	Both:  "the change of the user that it overwrites has no effect",
 	Needs: []Need{Change, Freeze}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &stubbornApp{wholeApp{m.GetClient()}, m.GetAPIReader()}

@@ -17,6 +17,7 @@ var renamed = Operator{
 	About: "leaves the ConfigMaps of earlier configurations",
 	Model: "orphaned children with earlier names",
 	Class: finding.Leak, Property: finding.SameFresh, Also: []finding.Property{finding.Bounded, finding.SameState},
+	Both:  "each change leaves one more ConfigMap",
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "renamed", &renamingApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -14,6 +14,7 @@ var rightsMissing = Operator{
 	About: "lacks the permission that only the deletion of a Service needs",
 	Model: "missing permission on a rare code path",
 	Class: finding.Privilege, Property: finding.Permitted, Also: []finding.Property{finding.SameFresh},
+	Both:  "the Service that it may not delete stays after the change",
 	Needs: []Need{Role, Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml", Role: "config/rbac/rights-missing.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "rights-missing", &wholeApp{m.GetClient()}, &api.App{}, appKinds()...)

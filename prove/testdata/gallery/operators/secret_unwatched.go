@@ -14,6 +14,7 @@ var secretUnwatched = Operator{
 	About: "reads the Secret of an App but does not watch it",
 	Model: "an unwatched dependency: Secrets in many operators",
 	Class: finding.Misoperation, Property: finding.SameFresh, Also: []finding.Property{finding.SameState},
+	Both:  "whether it reads the new Secret depends on what else wakes it",
 	Needs: []Need{ChangeOther}, CRDs: apps, Samples: "config/samples/app.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "secret-unwatched", &wholeApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -15,6 +15,7 @@ var staleList = Operator{
 	About: "checks only its cache for a Job before it creates one with a generated name",
 	Model: "Sieve, stale state: duplicates caused by stale informers, which the ReplicaSet controller's expectations prevent",
 	Class: finding.Stale, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
+	Both:  "each stale list results in one more Job",
 	Needs: []Need{Freeze}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		cached := m.GetClient()

@@ -19,6 +19,7 @@ var statusConflict = Operator{
 	About: "drops its status update on a conflict",
 	Model: "lost status update: an ignored conflict, in many operators",
 	Class: finding.LostUpdate, Property: finding.SameState, Also: []finding.Property{finding.Truthful},
+	Both:  "the status that it did not write describes an earlier spec",
 	Needs: []Need{Answer}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "status-conflict", &shyApp{m.GetClient()}, &api.App{}, appKinds()...)

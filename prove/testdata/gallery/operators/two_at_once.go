@@ -19,6 +19,7 @@ var twoAtOnce = Operator{
 	About: "runs without leader election, and creates a Job with a generated name on a schedule",
 	Model: "overlapping leaders",
 	Class: finding.Overlap, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
+	Both:  "each instance creates a Job",
 	Needs: []Need{Two}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &checkedBackup{m.GetClient(), m.GetAPIReader()}

@@ -21,6 +21,7 @@ var unauthorizedFinal = Operator{
 	About: "does not retry a request that was rejected because its token had expired",
 	Model: "a transient error treated as permanent",
 	Class: finding.LostUpdate, Property: finding.SameState, Also: []finding.Property{finding.NothingLeft, finding.Deletable, finding.SameFresh},
+	Both:  "the request that it does not retry may be a creation, a change or a deletion",
 	Needs: []Need{Expire}, CRDs: sites, Samples: "config/samples/site.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return build(m, "unauthorized-final", &api.Site{}).

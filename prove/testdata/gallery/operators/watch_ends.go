@@ -24,6 +24,7 @@ var watchEnds = Operator{
 	About: "does not restart its watch after it has ended",
 	Model: "a watch that is not restarted, in operators with their own watch loops",
 	Class: finding.Unobserved, Property: finding.SameState, Also: []finding.Property{finding.SameFresh, finding.NothingLeft},
+	Both:  "it misses whatever comes after the end of the watch: a change or a deletion",
 	Needs: []Need{Change, Cut}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &loopingApp{wholeApp: wholeApp{m.GetClient()}, live: m.GetAPIReader(), found: make(chan event.GenericEvent)}

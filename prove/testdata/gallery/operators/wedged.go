@@ -19,6 +19,7 @@ var wedged = Operator{
 	About: "gives up an App permanently after a value that it cannot parse",
 	Model: "Acto, an operation from which no later one recovers",
 	Class: finding.Misoperation, Property: finding.SameFresh, Also: []finding.Property{finding.Refusing, finding.SameState, finding.Truthful},
+	Both:  "an App that it gave up keeps its children and status, whatever follows",
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "wedged", &givenUpApp{m.GetClient()}, &api.App{}, appKinds()...)

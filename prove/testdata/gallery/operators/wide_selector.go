@@ -18,6 +18,7 @@ var wideSelector = Operator{
 	About: "deletes every ConfigMap whose label has the name of the App",
 	Model: "a selector that is too wide: objects of other owners are deleted",
 	Class: finding.Leak, Property: finding.NothingForeign, Also: []finding.Property{finding.SameState, finding.SameFresh, finding.DataKept},
+	Both:  "the ConfigMap that it deletes is part of the state",
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-shared.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "wide-selector", &sweepingApp{m.GetClient()}, &api.App{}, appKinds()...)

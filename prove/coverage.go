@@ -1,0 +1,50 @@
+package prove
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// unsampled returns a note if there are CRDs without a sample: the operator's work for these kinds is not tested.
+func (s *session) unsampled() []string {
+	var kinds []string
+	for _, definition := range s.CRDs {
+		if kind := kindOf(definition); kind.Kind != "" && !s.sampled(definition) {
+			kinds = append(kinds, kind.Kind)
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	slices.Sort(kinds)
+	return []string{"no sample of " + strings.Join(kinds, ", ") + ": what the operator does for them is not tested"}
+}
+
+// sampled reports whether there is a sample of the kind of a CRD.
+func (s *session) sampled(definition *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(s.Samples, func(sample *unstructured.Unstructured) bool {
+		return sample.GroupVersionKind().GroupKind() == kindOf(definition)
+	})
+}
+
+// kindOf returns the kind that a CRD defines.
+func kindOf(definition *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}
+
+// tooShort returns an error if the budget ended before any test case was started: a report without test cases would look like
+// success.
+func (s *session) tooShort(failed error) error {
+	if failed != nil || s.replayed != nil || s.report.Plans.Planned == 0 || s.report.Plans.Run > 0 {
+		return nil
+	}
+	return fmt.Errorf("no test case was started within the budget of %s; the runs without faults, which come first and are not part of it, took %s",
+		s.Budget, s.until.Add(-s.Budget).Sub(s.report.Started).Round(time.Second))
+}
