@@ -107,7 +107,7 @@ func (c *caches) newClient(config *rest.Config, options client.Options) (client.
 	return c.overlay.Client(made, held), nil
 }
 
-// mayCache reports whether objects of a kind may be held, whoever they belong to.
+// mayCache reports whether all objects of a kind may be cached, also those of other owners.
 func (c *caches) mayCache(kind schema.GroupKind) bool {
 	return len(c.namespaces) > 0 || !numerous[kind] || c.cached[kind]
 }

@@ -112,7 +112,7 @@ func Name(limit int, parts ...string) string {
 	if len(name) <= limit {
 		return name
 	}
-	// Parts are told apart in what is hashed: a-b and c are not a and b-c.
+	// The separator distinguishes the parts in the hash: a-b and c differ from a and b-c.
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	kept := strings.TrimRight(strings.ToValidUTF8(name[:limit-suffix-1], ""), "-.")
 	return kept + "-" + hex.EncodeToString(sum[:])[:suffix]

@@ -208,7 +208,7 @@ func ExternalKind[D, S any](out *ExternalComposition, kind string, provider exte
 	return &ExternalResources[D]{author.ExternalKind(out.out, kind, provider, options...)}
 }
 
-// Declare states that a resource should exist. Its name tells it from others of its kind and object,
+// Declare states that a resource should exist. Its name is unique for its kind and object,
 // and is recorded.
 func (r *ExternalResources[D]) Declare(name string, desired D, options ...external.Option) {
 	r.of.Declare(name, desired, options...)

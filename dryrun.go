@@ -71,9 +71,9 @@ var errDryRun = errors.New("dry run: nothing is written")
 // ownRights is where the API server is asked what one may do. Nothing is stored of that.
 const ownRights = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-// readOnly lets only those requests through that change nothing: reads, questions for one's own
-// rights, and writes that are dry runs for the API server too. Nothing in the process can write then, be it a composer, a
-// reconciler of Setup or the recorder of events.
+// readOnly passes only requests that change nothing: reads, reviews of the operator's own permissions, and writes that are dry
+// runs for the API server, too. Then nothing in the process can write: no composer, no reconciler of Setup, no recorder of
+// events.
 func readOnly(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasSuffix(r.URL.Path, ownRights)

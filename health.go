@@ -30,7 +30,7 @@ type healthy struct {
 	health, ready healthz.Handler
 }
 
-// historyFor is the store of what is told at the address of the probes, nil without one.
+// historyFor returns the store of the debug endpoint, which has the address of the probes. It is nil without one.
 func historyFor(name string, cluster *rest.Config, cfg Config) *reconcilelog.Store {
 	if orNone(cfg.HealthProbeBindAddress) == "0" {
 		return nil

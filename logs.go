@@ -67,8 +67,7 @@ func (cfg *Config) loggers() (own, machinery logr.Logger) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	// Our line of a failed reconcile tells what controller-runtime's would, and comes once
-	// for a change and not with each retry.
+	// Operon logs a failed reconcile itself, once for each change of the error instead of once for each retry.
 	told := filtered{Handler: log.Handler(), least: slog.LevelDebug, without: "Reconciler error"}
 	return logr.FromSlogHandler(told), logr.FromSlogHandler(quiet(log).Handler())
 }
@@ -88,7 +87,7 @@ func (o *operator) logOf(kind string) func(*reconcile.Request) logr.Logger {
 const flushTime = 5 * time.Second
 
 // withTraces runs with what the environment says of traces, and sends at the end what is
-// left. A receiver that is not there is told in the log and stops nothing.
+// left. A collector that cannot be reached is logged, and nothing else.
 func withTraces(ctx context.Context, name string, log *slog.Logger, run func(trace.TracerProvider) error) error {
 	traces, err := telemetry.FromEnvironment(ctx, name)
 	if err != nil {

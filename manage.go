@@ -33,8 +33,8 @@ import (
 // wait for the API server most of their time; eight of them keep it busy from one process.
 const concurrency = 8
 
-// An error is retried after firstRetry and then ever later, up to lastRetry: a permission
-// that somebody grants in the meantime sends no event.
+// An error is retried after firstRetry, and then with growing delays up to lastRetry. A permission that a user grants
+// in the meantime causes no event.
 const (
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 30 * time.Second
@@ -159,7 +159,7 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 	if err != nil {
 		return err
 	}
-	o.cached[kind.GroupKind()] = true // whoever manages a kind has named it
+	o.cached[kind.GroupKind()] = true // a kind that the operator manages is named in its code
 	if err := o.migrate(reflect.TypeFor[T](), kind, settings.migrate); err != nil {
 		return err
 	}

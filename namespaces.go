@@ -53,7 +53,7 @@ func (c *caches) findNamespaces(ctx context.Context, direct client.Client) error
 	for _, name := range slices.Sorted(maps.Keys(c.namespaces)) {
 		err := findNamespace(ctx, direct, name)
 		if ctx.Err() != nil {
-			return nil // told to stop, which is no error
+			return nil // a shutdown is not an error
 		}
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("namespace %q does not exist: create it, or name another one", name)

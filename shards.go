@@ -30,10 +30,10 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/shard"
 )
 
-// shardLease is how long a replica may give no sign of life: as long as a leader may.
+// shardLease is the default lease duration of a replica, equal to that of a leader.
 const shardLease = 15 * time.Second
 
-// unready is how soon an object is looked at again that is this replica's, which may not write now.
+// unready is the requeue delay of an object that belongs to this replica while the replica may not write.
 const unready = 100 * time.Millisecond
 
 // replicas are how an operator shares its objects with others of its name, if it does.

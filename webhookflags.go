@@ -13,8 +13,8 @@ type webhookFlags struct {
 
 // define adds them to a set.
 //
-// Outside a cluster there are none by default: an API server that is told an address on this machine
-// and is not on it refuses every object of the kind.
+// Outside of a cluster, webhooks are off by default: an API server on another machine could not reach this one, and would
+// reject every object of the kind.
 func (f *webhookFlags) define(set *flag.FlagSet, name string) {
 	address, service := "0", ""
 	if insideCluster() {

@@ -49,8 +49,8 @@ type Webhooks struct {
 	Lifetimes Lifetimes
 }
 
-// linger is how long a replica behind a Service is still asked after it was told to end, until every
-// node knows that it is gone.
+// linger is how long a replica behind a Service still receives requests after its shutdown began, until every node
+// has removed it.
 const linger = 3 * time.Second
 
 // configurationName bounds the names of what is registered: names of kinds come after it.

@@ -17,8 +17,8 @@ type roles[T client.Object] struct {
 	w *watching[T]
 }
 
-// combine makes a storage that has the methods for the roles of a reader and no others: which verbs are
-// discovered is told by the methods that a storage has. Hence a struct for each set of roles.
+// combine returns a storage with the methods for the optional interfaces of a reader and no others: the API server derives
+// the verbs in discovery from the methods of a storage. Therefore each set of interfaces has a struct.
 func combine[T client.Object](shared common[T], reader Reader[T]) rest.Storage {
 	r := roles[T]{reading: &reading[T]{shared, reader}}
 	if creator, ok := reader.(Creator[T]); ok {
@@ -44,8 +44,8 @@ func combine[T client.Object](shared common[T], reader Reader[T]) rest.Storage {
 	return r.kept()
 }
 
-// misses tells of a method that has the name of a role's and does not make it one: its verb would be missing, and
-// nobody would say why.
+// misses returns an error for a method that has the name of an optional interface's method, but another signature. Otherwise
+// its verb would be missing without an explanation.
 func misses[T client.Object](reader Reader[T]) error {
 	has := reflect.TypeOf(reader)
 	for _, role := range []reflect.Type{

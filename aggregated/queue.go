@@ -13,9 +13,9 @@ import (
 const pending = 1000
 
 // errSlow has clients list again.
-var errSlow = apierrors.NewResourceExpired("the client takes changes too slowly")
+var errSlow = apierrors.NewResourceExpired("the client reads changes too slowly")
 
-// change is one that a role told.
+// change is a change that a Watcher reported.
 type change[T client.Object] struct {
 	object T
 	gone   bool
@@ -70,7 +70,7 @@ func (q *queue[T]) end(reason error) {
 	q.tell()
 }
 
-// tell wakes whoever takes. The lock is held.
+// tell wakes the reader of the queue. The lock is held.
 func (q *queue[T]) tell() {
 	select {
 	case q.news <- struct{}{}:

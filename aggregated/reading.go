@@ -43,7 +43,7 @@ func (r *reading[T]) get(ctx context.Context, name string) (T, error) {
 	return object, r.told(err, name)
 }
 
-// told is an error in Kubernetes' words.
+// told converts an error into a Kubernetes API error.
 func (c *common[T]) told(err error, name string) error {
 	switch {
 	case err == nil:

@@ -24,8 +24,7 @@ const (
 // How long an answer about a user's rights is good, as the library's own servers have it.
 const answerTTL = 10 * time.Second
 
-// trust knows who asks, by the word of the cluster's front proxy, and what they may, by the cluster's
-// authorization.
+// trust authenticates clients by the headers of the cluster's front proxy, and authorizes them by the cluster's API.
 type trust struct {
 	authority *dynamiccertificates.ConfigMapCAController
 	headers   *headerrequest.RequestHeaderAuthRequestController

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watching tells clients of changes.
+// watching sends changes to clients.
 type watching[T client.Object] struct {
 	of      *reading[T]
 	watcher Watcher[T]
@@ -42,7 +42,7 @@ func (w *watching[T]) Watch(ctx context.Context, options *internalversion.ListOp
 type watched[T client.Object] struct {
 	storage  *watching[T]
 	selects  selection
-	bookmark bool // tells when all that there is was sent
+	bookmark bool // send a bookmark after all existing objects
 	end      context.CancelFunc
 	known    map[types.NamespacedName]string // versions of what the client knows
 	changes  *queue[T]
@@ -116,7 +116,7 @@ func (w *watched[T]) tell(ctx context.Context, object T, gone bool) {
 	w.known[key] = object.GetResourceVersion()
 }
 
-// fail tells the client why its watch ends. The end of its own context is no failure.
+// fail sends the client the reason why its watch ends. The end of its own context is not a failure.
 func (w *watched[T]) fail(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return

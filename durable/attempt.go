@@ -17,7 +17,7 @@ type taken struct {
 	place int // in the journal
 }
 
-// attempt does a step that is not done, or tells until when it is not.
+// attempt runs a step that is not done, or returns how long to wait.
 func (t taken) attempt(ctx context.Context, next journal.Next) (string, error) {
 	if left, limited := t.left(); limited && left <= 0 {
 		return t.failed(fmt.Errorf("it is not done after %s", t.step.timeout), true)

@@ -70,7 +70,7 @@ func goCommand(ctx context.Context, report *report, dir string, env []string, ar
 	return runReporting(ctx, newGoCommand(ctx, dir, env, args...), report)
 }
 
-// newGoCommand prepares a go command in a process group of its own, which ends with ctx.
+// newGoCommand prepares a go command in a separate process group, which ends with ctx.
 func newGoCommand(ctx context.Context, dir string, env []string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = dir

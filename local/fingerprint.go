@@ -67,8 +67,8 @@ func builtVersion() string {
 	return ""
 }
 
-// fingerprint tells one build of operon-cluster from another: by the contents of its
-// sources, or its version, with the compiler and the platform. It asks no go command.
+// fingerprint identifies a build of operon-cluster by the contents of its sources, or its version, and by the compiler
+// and the platform. It does not run the go command.
 func (s source) fingerprint() (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, s.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)

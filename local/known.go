@@ -69,8 +69,8 @@ func List(context.Context) ([]Cluster, error) {
 	return list, nil
 }
 
-// known is the directory where clusters are, and their names: each has a directory with what it tells of itself, and beside it a
-// file that its process holds locked.
+// known returns the directory of all clusters, and their names. Each cluster has a directory with its state, and beside it a
+// file that its process locks.
 func known() (folder string, names []string, err error) {
 	home, err := Home()
 	if err != nil {
@@ -99,7 +99,7 @@ func unknown(name string, names []string) error {
 	return fmt.Errorf("%w %q; existing clusters: %s", errUnknown, name, strings.Join(names, ", "))
 }
 
-// describe reads what is told of a cluster. Its error is fs.ErrNotExist where it is gone.
+// describe reads the state of a cluster. The error is fs.ErrNotExist if the cluster is gone.
 func describe(folder, name string) (*Cluster, error) {
 	dir := filepath.Join(folder, name)
 	if _, err := os.Stat(dir); err != nil {

@@ -73,7 +73,7 @@ func (r *report) write() {
 	fmt.Fprintln(r.out, line)
 }
 
-// sentence tells the phase, the packages and the time.
+// sentence describes the phase, the packages and the time.
 func (r *report) sentence(elapsed time.Duration) string {
 	text := "  " + r.doing
 	if r.compiled > 0 && r.expected > 0 {

@@ -144,7 +144,7 @@ func (s *session) open(ctx context.Context) error {
 	return s.stage.Serves(slices.Concat(s.Samples, s.Setup))
 }
 
-// watch sees to it that somebody watches the cluster.
+// watch starts a watcher of the cluster if none was given.
 func (s *session) watch(ctx context.Context) (err error) {
 	if s.Witness != nil {
 		return s.Witness.Refresh(ctx)

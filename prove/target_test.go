@@ -19,10 +19,10 @@ func TestLoadTellsFirst(t *testing.T) {
 	t.Parallel()
 	const project = "testdata/kubebuilder"
 	for want, target := range map[string]Target{
-		"there is no directory nodir": {Dir: "nodir"},
-		"contains no objects":         {Dir: project, Samples: t.TempDir()},
-		"none.yaml":                   {Dir: project, Steps: "none.yaml"},
-		"contains no Role":            {Dir: project, RBAC: "testdata/shell/sample.yaml"},
+		"directory nodir does not exist": {Dir: "nodir"},
+		"contains no objects":            {Dir: project, Samples: t.TempDir()},
+		"none.yaml":                      {Dir: project, Steps: "none.yaml"},
+		"contains no Role":               {Dir: project, RBAC: "testdata/shell/sample.yaml"},
 	} {
 		built := false
 		_, err := target.Load(t.Context(), t.TempDir(), func(report.Standing) { built = true })

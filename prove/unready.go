@@ -9,9 +9,9 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// unready are sentences about samples that say themselves, without any fault, that they are not ready
-// when the first step is over: something is missing, and what the operator does once it is there is
-// not tested. It is no error, as some never can be ready on simulated nodes.
+// unready returns notes about samples that report, without any fault, that they are not ready after the first step. Something
+// is missing, and what the operator does when it exists is not tested. This is not an error, because some samples cannot become
+// ready on simulated nodes.
 func (s *session) unready() []string {
 	var notes []string
 	for _, sample := range s.Samples {

@@ -13,9 +13,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// isWebhook reports whether an object tells the API server to call a webhook. Nobody answers there: the
-// operator runs on this machine, and has no certificates. The API server would refuse what the
-// webhook is asked for.
+// isWebhook reports whether an object makes the API server call a webhook. The operator runs on this machine without
+// certificates, so that no webhook could be reached, and the API server would reject the requests.
 func isWebhook(object *unstructured.Unstructured) bool {
 	group := schema.FromAPIVersionAndKind(object.GetAPIVersion(), object.GetKind()).GroupKind()
 	return group.Group == "admissionregistration.k8s.io" && strings.HasSuffix(group.Kind, "WebhookConfiguration")

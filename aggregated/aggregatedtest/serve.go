@@ -72,8 +72,8 @@ func run(t testing.TB, env *localtest.Env, at operon.Webhooks, part operon.Optio
 	})
 }
 
-// passedOn tells why clients are not led to a version yet: an API server hears of what it found out itself a moment
-// later, and what it tells of all groups follows after that.
+// passedOn returns why clients cannot use a version yet. An API server uses what it discovered a moment later, and its
+// aggregated discovery follows after that.
 func passedOn(ctx context.Context, found *discovery.DiscoveryClient, version schema.GroupVersion) error {
 	if err := found.RESTClient().Get().AbsPath("/apis", version.Group, version.Version).Do(ctx).Error(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func passedOn(ctx context.Context, found *discovery.DiscoveryClient, version sch
 	return nil
 }
 
-// available tells why an API server does not pass requests on yet.
+// available returns why an API server does not forward requests yet.
 func available(ctx context.Context, c client.Client, version schema.GroupVersion) error {
 	live := &unstructured.Unstructured{}
 	live.SetAPIVersion("apiregistration.k8s.io/v1")

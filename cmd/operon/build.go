@@ -40,7 +40,8 @@ changes, nothing is compiled.`,
 	set.StringVar(&how.name, "image", "", "name of the `IMAGE`, if it is not pushed (default: the operator's name and :latest)")
 	renamed(command, "name", "image")
 	set.StringVar(&how.Version, "version", "", "version of the operator, for labels and SBOM")
-	set.StringToStringVar(&how.Labels, "label", nil, "additional labels, `NAME=VALUE`")
+	set.StringToStringVar(&how.Labels, "label", nil, "additional labels, `NAME=VALUE`; repeat the flag for more")
+	set.Lookup("label").DefValue = "" // pflag prints an empty map as a default
 	set.StringVar(&how.Main, "main", "", "`DIR` of the main package, if the project has several")
 	set.StringSliceVar(&how.Tags, "tags", nil, "build `TAGS`")
 	set.StringVar(&how.roots, "ca-certificates", "", "`FILE` of additional CA certificates to trust")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/tools/flagerror"
 	"github.com/operon-framework/operon/local"
 )
 
@@ -74,13 +76,47 @@ func passedOn(as string, verb []string, help, short string) *cobra.Command {
 			if wantsHelp(args) {
 				return command.Help()
 			}
-			return become(command, as, append(slices.Clone(verb), args...))
+			rest, err := takeGlobal(command, args)
+			if err != nil {
+				return err
+			}
+			return become(command, as, append(slices.Clone(verb), rest...))
 		},
 	}
 	command.SetHelpFunc(func(command *cobra.Command, _ []string) {
 		_, _ = command.OutOrStdout().Write(text)
 	})
 	return command
+}
+
+// takeGlobal sets the flags that all commands of operon have, and returns the other arguments.
+func takeGlobal(command *cobra.Command, args []string) ([]string, error) {
+	set := command.Root().PersistentFlags()
+	var own, rest []string
+	for i := 0; i < len(args); i++ {
+		switch name, _, _ := strings.Cut(args[i], "="); {
+		case args[i] == "--":
+			rest, i = append(rest, args[i:]...), len(args)
+		case args[i] == "--color" && i+1 < len(args):
+			own = append(own, args[i]+"="+args[i+1])
+			i++
+		case name == "-v" && i+1 < len(args) && isNumber(args[i+1]):
+			return nil, usageError{fmt.Errorf("-v %[1]s: the log level of a cluster is --log-level %[1]s", args[i+1])}
+		case slices.Contains([]string{"-q", "--quiet", "-v", "--verbose", "--color"}, name):
+			own = append(own, args[i])
+		default:
+			rest = append(rest, args[i])
+		}
+	}
+	if err := set.Parse(own); err != nil {
+		return nil, usageError{flagerror.Reworded(err)}
+	}
+	return rest, command.Root().PersistentPreRunE(command, nil)
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.Atoi(text)
+	return err == nil
 }
 
 // wantsHelp reports whether the flags request help.

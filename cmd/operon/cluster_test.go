@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the help of operon-cluster's verbs anew, as it is now")
+var rewrite = flag.Bool("rewrite", false, "rewrite the files with the help of operon-cluster's commands")
 
 // unbuildable runs operon in an environment in which operon-cluster can be neither found nor built.
 func unbuildable(t *testing.T, args ...string) result {
@@ -93,7 +93,7 @@ func TestNothingIsBuiltWithoutACluster(t *testing.T) {
 	const none = "operon: unknown local cluster \"default\""
 	for call, want := range map[string]string{
 		"build ../../examples/memcached":  none + ": start it with `operon cluster up --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
-		"deploy ../../examples/memcached": none + ": start it with `operon cluster up --node container`; or name any image with --image NAME, of which simulated nodes run nothing\n",
+		"deploy ../../examples/memcached": none + ": start it with `operon cluster up --node container`; or name an existing image with --image NAME: simulated nodes accept any name and run no containers\n",
 		"logs ../../examples/memcached":   none + "; start it with `operon cluster up --cluster default`\n",
 	} {
 		if got := unbuildable(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {

@@ -17,8 +17,8 @@ func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print a script that completes operon's commands and flags: " + strings.Join(shells, ", "),
-		Long: `Print a script by which a shell completes operon's commands, flags and their values. Have the shell read
-it at its start: for bash, from ~/.bashrc.`,
+		Long: `Print a script with which a shell completes operon's commands, flags and their values. Load it when
+the shell starts: for bash, from ~/.bashrc.`,
 		Example: `  operon completion bash > ~/.local/share/bash-completion/completions/operon
   operon completion zsh > ~/.zfunc/_operon
   operon completion fish > ~/.config/fish/completions/operon.fish

@@ -20,13 +20,13 @@ import (
 func newCRD() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "crd",
-		Short: "See what a changed CustomResourceDefinition does to stored objects",
-		Long: `See what a changed CustomResourceDefinition would do to the objects that a cluster
-has stored, before it is applied.`,
+		Short: "Check what a changed CRD does to stored objects",
+		Long: `Check what a changed CustomResourceDefinition (CRD) would do to the objects that a cluster
+has stored, before you apply it.`,
 		Example: `  operon crd check config/crd --context production`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no %q; want `operon crd check PATH`", args[0])}
+				return usageError{fmt.Errorf("unknown command %q for \"operon crd\"; did you mean \"operon crd check\"?", args[0])}
 			}
 			return nil
 		},
@@ -41,12 +41,12 @@ func newCRDCheck() *cobra.Command {
 	output := output{}
 	command := &cobra.Command{
 		Use:   "check PATH...",
-		Short: "Tell whether definitions are safe for stored objects",
-		Long: `Compare the CustomResourceDefinitions in files and directories with those in a cluster, and look at
-all stored objects of the ones that differ: which fields that hold data would be dropped, which
-objects could not be written any more, which versions go in which objects may be stored.
+		Short: "Check whether CRDs are safe for stored objects",
+		Long: `Compare the CustomResourceDefinitions (CRDs) in files and directories with those in a cluster. If they
+differ, read all stored objects, and report fields with data that would be dropped, objects that could
+no longer be written, and removed versions in which objects may be stored.
 
-Nothing is written. It exits with 1 if applying the definitions would break a stored object.`,
+Nothing is written. The exit code is 1 if applying the CRDs would break a stored object.`,
 		Example: `  operon crd check config/crd
   operon crd check config/crd --context production -o json`,
 		Args: func(_ *cobra.Command, args []string) error {

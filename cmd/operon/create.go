@@ -53,8 +53,8 @@ object. The code works as it is; edit it from there.`,
 	set.StringVar(&wanted.ShortName, "short-name", "", "short name for kubectl")
 	set.StringVar(&scope, "scope", "namespaced", "`SCOPE` of the kind: namespaced or cluster")
 	set.BoolVar(&controller, "controller", true, "scaffold a composer for the kind; --controller=false: the Go types only")
-	renamed(command, "namespaced", "scope")
-	renamed(command, "cluster", "scope")
+	renamed(command, "namespaced", "scope namespaced")
+	renamed(command, "cluster", "scope cluster")
 	renamed(command, "no-controller", "controller=false")
 	completeWith(command, "scope", "namespaced", "cluster")
 	command.PreRunE = func(*cobra.Command, []string) error {

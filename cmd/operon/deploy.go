@@ -50,7 +50,8 @@ no longer has are removed. The command waits until the operator is ready, or rep
 	set.StringSliceVar(&options.Watch, "watch-namespaces", nil, "`NAMESPACES` that the operator watches (default: all)")
 	renamed(command, "watch", "watch-namespaces")
 	argFlag(set, &options.Args)
-	set.StringToStringVar(&options.PodAnnotations, "pod-annotation", nil, "annotations of the pods, `KEY=VALUE`")
+	set.StringToStringVar(&options.PodAnnotations, "pod-annotation", nil, "annotations of the pods, `KEY=VALUE`; repeat the flag for more")
+	set.Lookup("pod-annotation").DefValue = "" // pflag prints an empty map as a default
 	set.BoolVar(&options.WithoutWebhooks, "without-webhooks", false, "deploy a kubebuilder project without its webhooks")
 	set.BoolVar(&options.UnsafeCRDs, "unsafe-crds", false, "apply changed CustomResourceDefinitions even if they break stored objects")
 	set.BoolVar(&options.DryRun, "dry-run", false, "print what would be done, and write nothing")

@@ -28,7 +28,8 @@ Memcached, memcacheds, memcached.cache.example.com.
 State and events come from the cluster, for any operator. The triggers of reconciles come
 from the operator's debug endpoint, if it is built with Operon. An operator that "operon up"
 runs, or that runs on this machine with the default port, is found; for others, set
---endpoint to the address of its health probes. Whatever could not be found out is listed at the end.`,
+--endpoint to the address of its health probes. Information that
+could not be read is listed at the end.`,
 		Example: `  operon explain memcached/example-memcached
   operon explain memcached/example-memcached -n team-a -o json
   kubectl port-forward deploy/memcached-operator 8081 &

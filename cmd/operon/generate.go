@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -56,11 +57,31 @@ Only files that differ are written, all of them or none.`,
 		if how.check && how.dryRun {
 			return usageError{errors.New("--check and --dry-run both write nothing: use one of them")}
 		}
+		if err := mistakenValue(set, args); err != nil {
+			return err
+		}
 		// Most memory that a short run allocates is used until its end.
 		debug.SetGCPercent(400)
 		return how.run(command, directoryOf(args), given(set))
 	}
 	return command
+}
+
+// mistakenValue returns an error if the project's directory does not exist and looks like the value of a flag with an optional
+// value, as in --docs DIR: such a value must follow an equal sign.
+func mistakenValue(set *pflag.FlagSet, args []string) (err error) {
+	if len(args) == 0 {
+		return nil
+	}
+	if _, missing := os.Stat(args[0]); !errors.Is(missing, fs.ErrNotExist) {
+		return nil
+	}
+	set.VisitAll(func(given *pflag.Flag) {
+		if given.Changed && given.NoOptDefVal != "" && given.Value.Type() != "bool" && given.Value.String() == given.NoOptDefVal {
+			err = usageError{fmt.Errorf("directory %s does not exist; if it is the value of --%s, write --%s=%s", args[0], given.Name, given.Name, args[0])}
+		}
+	})
+	return err
 }
 
 // generating contains the settings of `operon generate`.

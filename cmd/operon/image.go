@@ -61,7 +61,8 @@ func (m *making) addFlags(command *cobra.Command) {
 	set.StringVar(&m.user, "user", "", "user of the process, `UID` or UID:GID (default: root)")
 	set.StringArrayVar(&m.env, "env", nil, "environment variable, `NAME=VALUE`; repeat the flag for more")
 	set.StringVar(&m.workdir, "workdir", "", "working `DIR` (default: /)")
-	set.StringToStringVar(&m.labels, "label", nil, "labels, `NAME=VALUE`")
+	set.StringToStringVar(&m.labels, "label", nil, "labels, `NAME=VALUE`; repeat the flag for more")
+	set.Lookup("label").DefValue = "" // pflag prints an empty map as a default
 	m.delivering.addFlags(command)
 }
 
@@ -131,8 +132,8 @@ func newFromDir() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "from-dir DIR",
 		Short: "Build an image from a directory",
-		Long: `Build a container image with the files in DIR as its root. In the image, all files belong to root and
-have no time, so that the same files give the same image.
+		Long: `Build a container image with the files in DIR as its root file system. In the image, all files belong
+to root and have no timestamps, so that the same files give the same image.
 
 The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push say.`,
 		Example: `  operon image from-dir rootfs --image web --entrypoint /bin/web

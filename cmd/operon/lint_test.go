@@ -12,7 +12,7 @@ func TestMistakesInCallsOfLint(t *testing.T) {
 		"lint -o xml":               {code: exitFailed, stderr: "operon: -o xml: want text, json, yaml or sarif"},
 		"lint --only rbac-wildcart": {code: exitFailed, stderr: `operon: unknown rule "rbac-wildcart"; ` + "`operon lint --rules` lists them"},
 		"lint --skip wildcard":      {code: exitFailed, stderr: `operon: unknown rule "wildcard" (did you mean rbac-wildcard?)`},
-		"lint /nowhere":             {code: exitFailed, stderr: "operon: there is no directory /nowhere; name the directory of an operator project\n"},
+		"lint /nowhere":             {code: exitFailed, stderr: "operon: directory /nowhere does not exist; name the directory of an operator project\n"},
 		"lint ../../internal/tools/doctor/testdata": {code: exitFailed, stderr: "internal/tools/doctor/testdata is not an operator project: it has no go.mod; name the directory that holds the operator's go.mod\n"},
 	} {
 		got := operon(t, strings.Fields(call)...)

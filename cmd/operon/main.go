@@ -100,7 +100,8 @@ func newRoot() *cobra.Command {
 		Use:   "operon",
 		Short: "Write, run, test and ship Kubernetes operators",
 		Long: `Write, run, test and ship Kubernetes operators, without Docker and without an
-existing cluster. Commands read flags that are not set from operon.yaml in the project's directory.`,
+existing cluster. Flags that you do not set are read from operon.yaml in the project's directory, if
+it exists.`,
 		Example: `  operon init memcached-operator     # create a project
   operon up examples/memcached       # run an operator and watch what it does
   operon kubectl get memcacheds      # talk to the local Kubernetes
@@ -122,6 +123,8 @@ existing cluster. Commands read flags that are not set from operon.yaml in the p
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	globalFlags(root)
+	// Commands that only contain others print their help. Cobra would list them as commands of their own.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SetVersionTemplate("{{printf \"%s\\n\" \"" + identify().String() + "\"}}")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if former := flagError(err); former != nil {
@@ -151,7 +154,7 @@ func newHelp() *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			about, rest, err := command.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usageError{fmt.Errorf("unknown command %q%s", strings.Join(args, " "), suggestion(command.Root(), args[0]))}
+				return usageError{fmt.Errorf("unknown command %q for \"operon\"%s", strings.Join(args, " "), suggestion(command.Root(), args[0]))}
 			}
 			return about.Help()
 		},
@@ -160,7 +163,7 @@ func newHelp() *cobra.Command {
 
 // elsewhere maps commands of other tools to the commands of operon.
 var elsewhere = map[string]string{
-	"dev": "up", "run": "up", "start": "up", "serve": "up", "apply": "deploy", "install": "deploy", "uninstall": "undeploy", "delete": "down", "destroy": "down", "clean": "down",
+	"dev": "up", "run": "up", "start": "up", "stop": "down", "serve": "up", "apply": "deploy", "install": "deploy", "uninstall": "undeploy", "delete": "down", "destroy": "down", "clean": "down",
 	"test": "prove", "chaos": "prove", "fuzz": "prove", "vet": "lint", "check": "lint", "validate": "lint", "scorecard": "lint", "describe": "explain", "why": "explain", "new": "init", "add": "create", "scaffold": "create",
 	"manifests": "generate", "codegen": "generate", "docker-build": "build", "push": "build", "env": "cluster env", "reset": "cluster reset", "status": "cluster status", "cluster create": "cluster up", "cluster start": "cluster up", "cluster new": "cluster up",
 	"cluster delete": "cluster down", "cluster stop": "cluster down", "cluster rm": "cluster down", "cluster get": "cluster list", "cluster describe": "cluster status", "cluster info": "cluster status", "image build": "build", "image list": "image ls", "image push": "build", "create controller-runtime": "create controller",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -78,6 +79,13 @@ findings in the file that --accept names, do not count.`,
 	set.StringVar(&v.out, "out", prove.Output, "`DIR` of the reports")
 	v.output.addFlag(command, "the result")
 	set.StringVar(&v.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of a disposable cluster to use instead of a new local one")
+	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
+		var missing *pflag.ValueRequiredError
+		if errors.As(err, &missing) && missing.GetFlag().Name == "rbac" {
+			return usageError{errors.New("--rbac needs a PATH of Roles; --print-rbac prints the Role that the operator needs")}
+		}
+		return command.Root().FlagErrorFunc()(command, err)
+	})
 	readsProjectFile(command, projectfile.Excluded{"main": {"run", "replay"}})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := v.accept(args, rbac); err != nil {

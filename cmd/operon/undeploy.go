@@ -19,9 +19,10 @@ func newUndeploy() *cobra.Command {
 		Use:   "undeploy [DIR]",
 		Short: "Uninstall an operator from a cluster",
 		Long: `Uninstall the operator that "operon deploy" installed for the project in DIR (default: the current
-directory). The CRDs and the custom resources stay, and with them what their owners hold, unless you
-add --delete-data, or confirm it on a terminal by typing the operator's name. Then the custom resources are deleted first, while the operator is still running to
-clear their finalizers, and after them the operator, the CRDs and the namespace.
+directory). The CRDs, the custom resources and their children stay, unless you add --delete-data, or
+type the operator's name when the command asks for it on a terminal. Custom resources are deleted
+first, while the operator still runs and can clear their finalizers, and then the operator, the CRDs
+and the namespace.
 
 Objects that existed before the deployment, or that another deployment uses, stay, and are listed. So
 does a namespace with other objects. Nothing is deleted if custom resources would wait for an

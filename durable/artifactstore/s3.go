@@ -80,7 +80,7 @@ func (s S3) Delete(ctx context.Context, name string) error {
 
 func (s S3) key(name string) *string { return aws.String(s.Prefix + name) }
 
-// open returns a client for one request, which is from whoever the credentials now say.
+// open returns a client for one request, with the current credentials.
 func (s S3) open(ctx context.Context, name string) (*s3.Client, error) {
 	if err := check(name); err != nil {
 		return nil, err

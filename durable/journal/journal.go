@@ -1,9 +1,9 @@
-// Package journal is the record of durable work, and the rules that decide which step comes next. If your
-// kind has a Worker, add a *[Journal] to its status; package durable does the rest.
+// Package journal is the record of a durable workflow, and the rules that decide which step comes next. If your
+// kind has a WorkflowRunner, add a *[Journal] to its status; package durable does the rest.
 //
 // The package is pure: it calls nothing and stores nothing. The caller asks what to do about a step, does
-// it, records how it ended, and stores the journal as a whole. A process that takes over learns from
-// the journal alone how far the work is.
+// it, records the result, and stores the journal as a whole. A process that takes over needs nothing but
+// the journal.
 package journal
 
 import (
@@ -16,132 +16,132 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Version is the version of the journals that this package writes. It does not change newer ones.
+// Version is the version of the journals that this package writes. Newer journals are not changed.
 const Version = 1
 
 const (
-	// MaxResult is how long the result of a step may be, as JSON, in bytes.
+	// MaxResult is the maximum size of the result of a step, as JSON, in bytes.
 	MaxResult = 16 << 10
-	// MaxSteps is how many steps a run may have.
+	// MaxSteps is the maximum number of steps of a run.
 	MaxSteps = 200
-	// MaxTotal is how long the results and the input of a run may be together, in bytes: a
-	// journal is part of an object, which etcd takes up to 1.5 MiB of.
+	// MaxTotal is the maximum size of the input and all results of a run, in bytes. The
+	// journal is part of an object, and etcd limits objects to 1.5 MiB.
 	MaxTotal = 256 << 10
-	// MaxArtifact is how long an artifact may be with its name, in bytes, and MaxArtifacts how many of
-	// them a run may have.
+	// MaxArtifact is the maximum size of an artifact and its name, in bytes. MaxArtifacts is the maximum
+	// number of artifacts of a run.
 	MaxArtifact, MaxArtifacts = 2 << 10, 32
-	// maxMessage is how much is kept of what a step says.
+	// maxMessage is the maximum size of the message of a step, in bytes. Longer ones are cut.
 	maxMessage = 1024
 )
 
-// Phase is where a run stands.
+// Phase is the state of a run.
 type Phase string
 
 const (
-	// Running: steps are done.
+	// Running: the steps run.
 	Running Phase = "Running"
-	// Finishing: all steps are done, and what has to be cleaned up at the end is.
+	// Finishing: all steps are done, and the final cleanup runs.
 	Finishing Phase = "Finishing"
-	// Undoing: a step failed or the run was canceled, and what was done is undone.
+	// Undoing: a step failed or the run was canceled, and its steps are being undone.
 	Undoing Phase = "Undoing"
 	// Succeeded: all steps are done.
 	Succeeded Phase = "Succeeded"
-	// Failed: a step failed, and what was done is undone.
+	// Failed: a step failed, and the completed steps were undone.
 	Failed Phase = "Failed"
-	// Cancelled: somebody wanted the run to end, and what was done is undone.
+	// Cancelled: the run was canceled, and the completed steps were undone.
 	Cancelled Phase = "Cancelled"
 )
 
 // Over reports whether nothing is left to do.
 func (p Phase) Over() bool { return p == Succeeded || p == Failed || p == Cancelled }
 
-// State is where a step stands.
+// State is the state of a step.
 type State string
 
 const (
-	// StepRunning: an attempt was begun, and whoever began it has not said how it ended.
+	// StepRunning: an attempt has started, and its result is not known yet.
 	StepRunning State = "Running"
 	// StepWaiting: the step waits for something.
 	StepWaiting State = "Waiting"
-	// StepRetrying: an attempt failed; there will be another one.
+	// StepRetrying: an attempt failed, and another one will follow.
 	StepRetrying State = "Retrying"
-	// StepDone: there is a result.
+	// StepDone: the step succeeded, and its result is recorded.
 	StepDone State = "Done"
-	// StepFailed: there will be no other attempt.
+	// StepFailed: the step failed, and no other attempt will follow.
 	StepFailed State = "Failed"
-	// StepUndoing: undoing it was begun.
+	// StepUndoing: the step is being undone.
 	StepUndoing State = "Undoing"
-	// StepUndone: it was undone, or cleaned up after.
+	// StepUndone: the step was undone or cleaned up.
 	StepUndone State = "Undone"
 )
 
-// Journal is what is written down of one run.
+// Journal is the record of one run of a workflow.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Journal struct {
 	// Version of the journal.
 	Version int32 `json:"version"`
-	// Run counts the runs of the same object, from 1.
+	// Run is the number of this run of the object, from 1.
 	Run int32 `json:"run"`
-	// ID is the run's and no other's.
+	// ID identifies the run.
 	ID string `json:"id"`
-	// Phase is where the run stands.
+	// Phase of the run.
 	Phase Phase `json:"phase"`
-	// Input is what the run was given when it began, as JSON.
+	// Input that the run started with, as JSON.
 	// +optional
 	Input string `json:"input,omitempty"`
-	// Cancelled tells that the run is undone because somebody wanted it to end.
+	// Cancelled is true if the run is undone because it was canceled.
 	// +optional
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Message says why the run is undone.
+	// Message is the reason why the run is undone.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Steps in the order in which they were begun.
+	// Steps in the order in which they started.
 	// +optional
 	// +kubebuilder:validation:MaxItems=200
 	Steps []Step `json:"steps,omitempty"`
-	// Artifacts are what the run made for others to use, by name.
+	// Artifacts that the run created for later use, by name.
 	// +optional
 	Artifacts map[string]string `json:"artifacts,omitempty"`
-	// StartedAt is when the run began.
+	// StartedAt is when the run started.
 	// +optional
 	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
-	// FinishedAt is when it was over.
+	// FinishedAt is when the run ended.
 	// +optional
 	FinishedAt *metav1.MicroTime `json:"finishedAt,omitempty"`
 
-	// unread is a journal that this package cannot read, as it was.
+	// unread is a journal that this package cannot read, as it was stored.
 	unread []byte `json:"-"`
 }
 
-// Step is what is written down of one step.
+// Step is the record of one step.
 type Step struct {
-	// Name is the step's and no other's of the run.
+	// Name of the step, unique in the run.
 	Name string `json:"name"`
-	// State is where it stands.
+	// State of the step.
 	State State `json:"state"`
-	// Attempts is how often it was begun.
+	// Attempts is how often the step was started.
 	Attempts int32 `json:"attempts"`
-	// Failures is how often it failed in a row.
+	// Failures is the number of consecutive failures.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
-	// Message says what it waits for, or why it failed.
+	// Message states what the step waits for, or why it failed.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Progress is how far it came, in its own words.
+	// Progress is the progress as the step reports it.
 	// +optional
 	Progress string `json:"progress,omitempty"`
-	// Result is what it came to, as JSON.
+	// Result of the step, as JSON.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Result string `json:"result,omitempty"`
-	// StartedAt is when it was first begun.
+	// StartedAt is when the step was first started.
 	// +optional
 	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
-	// EndedAt is when it was done or failed.
+	// EndedAt is when the step succeeded or failed.
 	// +optional
 	EndedAt *metav1.MicroTime `json:"endedAt,omitempty"`
-	// NextAt is when there is another attempt.
+	// NextAt is when the next attempt is due.
 	// +optional
 	NextAt *metav1.MicroTime `json:"nextAt,omitempty"`
 }
@@ -151,7 +151,7 @@ func New(object string, n int32, input string, now time.Time) *Journal {
 	return &Journal{Version: Version, Run: n, ID: identify(object, n), Phase: Running, Input: input, StartedAt: at(now)}
 }
 
-// identify names the n-th run of an object. It tells nothing of either.
+// identify returns an ID of the n-th run of an object that reveals neither.
 func identify(object string, n int32) string {
 	return digest(object, strconv.Itoa(int(n)))
 }
@@ -171,7 +171,7 @@ func digest(parts ...string) string {
 
 func at(now time.Time) *metav1.MicroTime { return new(metav1.NewMicroTime(now)) }
 
-// short bounds what is kept of a message.
+// short cuts a message to maxMessage bytes.
 func short(message string) string {
 	if len(message) <= maxMessage {
 		return message

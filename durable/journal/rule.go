@@ -55,10 +55,10 @@ func (j *Journal) Reach(place int, name string, now time.Time) (Next, error) {
 	case step.State == StepRetrying && now.Before(step.NextAt.Time):
 		return Later, nil
 	}
-	return Begin, nil // again, if whoever began it is gone
+	return Begin, nil // again, if the process that started it is gone
 }
 
-// recall is Reach in a run that is over. What the code would do otherwise now is of no interest.
+// recall is Reach for a run that has ended. It does not matter whether the code has changed since then.
 func (j *Journal) recall(place int, name string) Next {
 	if place >= len(j.Steps) || j.Steps[place].Name != name {
 		return Stop
@@ -143,7 +143,7 @@ func (r Retry) limit() int32 {
 	return retryAttempts
 }
 
-// after is how long after so many failures a step is tried again.
+// after returns the delay before the next attempt, after a number of failures.
 func (r Retry) after(failures int32) time.Duration {
 	wait, most := r.First, r.Max
 	if wait <= 0 {
@@ -171,8 +171,7 @@ func (j *Journal) Failed(place int, message string, final bool, retry Retry, now
 	return false
 }
 
-// Finish ends a run whose code has come to its end after so many steps. What has to be cleaned
-// up is still to be.
+// Finish records that the code of a run returned after a number of steps. The cleanup is still due.
 func (j *Journal) Finish(steps int) error {
 	if j.Phase != Running {
 		return nil

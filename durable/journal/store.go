@@ -54,7 +54,7 @@ func (j *Journal) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// settle makes nothing of what is empty, which is not stored.
+// settle replaces empty values, which are not stored, by nil.
 func (j *Journal) settle() {
 	if len(j.Steps) == 0 {
 		j.Steps = nil
@@ -77,7 +77,7 @@ func dropZero(times ...**metav1.MicroTime) {
 	}
 }
 
-// known reports whether a journal says nothing that this package does not know.
+// known reports whether this package knows all phases and states of a journal.
 func known(j *fields) bool {
 	for _, step := range j.Steps {
 		if step.Name == "" || !slices.Contains([]State{StepRunning, StepWaiting, StepRetrying, StepDone, StepFailed, StepUndoing, StepUndone}, step.State) {

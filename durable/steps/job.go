@@ -64,7 +64,7 @@ func Job(name string, job *batchv1.Job) durable.Step[JobDone] {
 	}
 }
 
-// jobEnd tells how a Job ended, or that it did not.
+// jobEnd returns how a Job ended, or that it did not end.
 func jobEnd(job *batchv1.Job) (JobDone, error) {
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {

@@ -3,6 +3,7 @@ package house
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -61,6 +62,22 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s, which does not exist", name, link[1])
 			}
+		}
+	}
+}
+
+// TestIndexListsAllPages checks that the index, which is also the navigation of the site, links to all pages of the
+// documentation.
+func TestIndexListsAllPages(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	linked := map[string]bool{"docs/README.md": true}
+	for _, link := range linkTo.FindAllStringSubmatch(all["docs/README.md"], -1) {
+		linked[path.Join("docs", link[1])] = true
+	}
+	for name := range all {
+		if strings.HasPrefix(name, "docs/") && !strings.HasPrefix(name, "docs/decisions/") && !linked[name] {
+			t.Errorf("docs/README.md does not link to %s", name)
 		}
 	}
 }

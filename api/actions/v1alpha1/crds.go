@@ -13,7 +13,7 @@ import (
 var definitions embed.FS
 
 // CRDs returns the CustomResourceDefinitions of this API, each call new ones. An operator that offers
-// actions does not install them: whoever installs the operator does, once in a cluster.
+// actions does not install them: install them with the operator, once in each cluster.
 func CRDs() []*unstructured.Unstructured {
 	files, err := definitions.ReadDir("crd")
 	if err != nil {

@@ -4,21 +4,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Overlap is what is done when an Action is due and the one before is not over.
+// Overlap states what happens if an Action is due while the previous one still runs.
 //
 // +kubebuilder:validation:Enum=Forbid;Allow;Replace
 type Overlap string
 
 const (
-	// Forbid leaves the new one out.
+	// Forbid skips the new Action.
 	Forbid Overlap = "Forbid"
-	// Allow makes it; it begins when the one before is over.
+	// Allow creates the new Action, which starts after the previous one.
 	Allow Overlap = "Allow"
-	// Replace cancels the one before.
+	// Replace cancels the previous Action.
 	Replace Overlap = "Replace"
 )
 
-// ActionSchedule makes an Action each time that its schedule says so.
+// ActionSchedule creates Actions on a schedule.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -36,10 +36,10 @@ type ActionSchedule struct {
 	Status ActionScheduleStatus `json:"status,omitempty"`
 }
 
-// ActionScheduleSpec is when what is to be done.
+// ActionScheduleSpec is the schedule, and a template of the Actions.
 type ActionScheduleSpec struct {
-	// Schedule is five fields of cron (minute, hour, day, month, day of the week), or @hourly,
-	// @daily, @weekly, @monthly, @yearly.
+	// Schedule in cron format: minute, hour, day of the month, month and day of the week, or @hourly, @daily, @weekly, @monthly
+	// or @yearly.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -49,32 +49,32 @@ type ActionScheduleSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
-	// AtOnce makes the first Action when the ActionSchedule is created, beside those that are due.
+	// AtOnce also creates an Action as soon as the ActionSchedule is created.
 	//
 	// +optional
 	AtOnce bool `json:"atOnce,omitempty"`
-	// Suspend makes no further Actions. Those that would have been made in the meantime are left out.
+	// Suspend stops the creation of Actions. Actions that were due while it was set are skipped.
 	//
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// Overlap is what is done when the Action before is not over. Default: Forbid.
+	// Overlap states what happens if an Action is due while the previous one still runs. Default: Forbid.
 	//
 	// +optional
 	// +kubebuilder:default=Forbid
 	Overlap Overlap `json:"overlap,omitempty"`
-	// Deadline is how late an Action may be made, when the operator was away at its time. Of
-	// several that were missed, the last is made. Default: 10m.
+	// Deadline limits how late an Action may be created, for example if the operator did not run when it was due. If several were
+	// missed, only the last one is created. Default: 10m.
 	//
 	// +optional
 	Deadline *metav1.Duration `json:"deadline,omitempty"`
-	// SuccessfulHistory is how many Actions are kept that succeeded. Default: 3.
+	// SuccessfulHistory is the number of successful Actions to keep. Default: 3.
 	//
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	SuccessfulHistory *int32 `json:"successfulHistory,omitempty"`
-	// FailedHistory is how many are kept that failed or were canceled. Default: 3.
+	// FailedHistory is the number of failed or canceled Actions to keep. Default: 3.
 	//
 	// +optional
 	// +kubebuilder:default=3
@@ -85,20 +85,20 @@ type ActionScheduleSpec struct {
 	Template ActionSpec `json:"template"`
 }
 
-// ActionScheduleStatus is what was made.
+// ActionScheduleStatus lists the Actions of the schedule.
 type ActionScheduleStatus struct {
-	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	// ObservedGeneration is the generation of the spec that the conditions describe.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions are Ready, and Reconciling or Stalled while they are true.
 	//
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// LastScheduledAt is the time for which the last Action was made.
+	// LastScheduledAt is the time at which the last Action was due.
 	LastScheduledAt *metav1.Time `json:"lastScheduledAt,omitempty"`
-	// NextAt is when the next one is due.
+	// NextAt is when the next Action is due.
 	NextAt *metav1.Time `json:"nextAt,omitempty"`
-	// Active are the Actions that are not over.
+	// Active are the Actions that have not finished.
 	Active []string `json:"active,omitempty"`
 }
 

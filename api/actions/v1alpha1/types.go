@@ -27,8 +27,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Action is one deed on an object, done in steps, each of them once. It begins when no other Action
-// on the object is at work.
+// Action requests one operation on an object, such as a backup. The operator runs it as a workflow, each step of which runs
+// once. Actions on the same object run one after the other.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -44,35 +44,35 @@ type Action struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.action == oldSelf.action",message="an Action stays what it is: make another one"
-	// +kubebuilder:validation:XValidation:rule="has(self.parameters) == has(oldSelf.parameters) && (!has(self.parameters) || self.parameters == oldSelf.parameters)",message="the parameters of an Action stay as they are: make another one"
-	// +kubebuilder:validation:XValidation:rule="has(self.artifactsFrom) == has(oldSelf.artifactsFrom) && (!has(self.artifactsFrom) || self.artifactsFrom == oldSelf.artifactsFrom)",message="an Action takes artifacts from where it was told at first: make another one"
-	// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="a canceled Action stays canceled: create another one"
+	// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.action == oldSelf.action",message="target and action are immutable: create another Action"
+	// +kubebuilder:validation:XValidation:rule="has(self.parameters) == has(oldSelf.parameters) && (!has(self.parameters) || self.parameters == oldSelf.parameters)",message="parameters are immutable: create another Action"
+	// +kubebuilder:validation:XValidation:rule="has(self.artifactsFrom) == has(oldSelf.artifactsFrom) && (!has(self.artifactsFrom) || self.artifactsFrom == oldSelf.artifactsFrom)",message="artifactsFrom is immutable: create another Action"
+	// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="a canceled Action cannot be resumed: create another Action"
 	Spec   ActionSpec   `json:"spec"`
 	Status ActionStatus `json:"status,omitempty"`
 }
 
-// ActionSpec is what is to be done.
+// ActionSpec is the requested operation.
 type ActionSpec struct {
-	// Target is the object that it is done on, in the Action's namespace.
+	// Target is the object to operate on, in the namespace of the Action.
 	Target Target `json:"target"`
-	// Action is the name of what is to be done: the operator of the target offers it.
+	// Action is the name of the operation, one of those that the operator of the target offers.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Action string `json:"action"`
-	// Parameters are for the action.
+	// Parameters are passed to the operation.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Parameters map[string]Parameter `json:"parameters,omitempty"`
-	// ArtifactsFrom names another Action in the namespace, whose artifacts the action uses, such as
-	// the backup that is to be restored. It has to have succeeded.
+	// ArtifactsFrom is the name of another Action in the namespace, which must have succeeded. The operation uses its artifacts,
+	// such as the backup to restore.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ArtifactsFrom string `json:"artifactsFrom,omitempty"`
-	// Cancel ends the action. What it has done is undone.
+	// Cancel stops the Action and undoes the steps that are done.
 	//
 	// +optional
 	Cancel bool `json:"cancel,omitempty"`
@@ -106,17 +106,17 @@ func (t Target) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: t.APIGroup, Kind: t.Kind}
 }
 
-// ActionStatus is how far it is.
+// ActionStatus is the observed progress.
 type ActionStatus struct {
-	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	// ObservedGeneration is the generation of the spec that the conditions describe.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are Ready, which is True when the action succeeded, Reconciling while it continues,
-	// and Stalled when it failed or was canceled.
+	// Conditions are Ready (True after the Action succeeded), Reconciling (while it runs) and Stalled (after it failed or was
+	// canceled).
 	//
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Journal tells the phase, the steps and how far they are, and the artifacts.
+	// Journal contains the phase, the steps with their progress, and the artifacts.
 	Journal *journal.Journal `json:"journal,omitempty"`
 }
 

@@ -84,9 +84,29 @@ are below $OPERON_HOME (default ~/.operon).`,
 	if leaked := pflag.Lookup("version"); leaked != nil {
 		leaked.Hidden = true // the Kubernetes libraries add it to every program
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{reworded(err)} })
 	root.AddCommand(newUp(), newDown(), newStatus(), newList(), newReset(), newKubeconfig(), newLogs(), newEnv(), newKubectl(), newImage(), newServe())
 	return root
+}
+
+// wants describes the valid values of a flag, by the type of its value.
+var wants = map[string]string{"int": "a whole number", "bool": "true or false", "duration": "a duration such as 30s or 5m"}
+
+// reworded describes an invalid value of a flag in terms of the command line, without the error of the function that parsed
+// it. It returns other errors unchanged.
+func reworded(err error) error {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	flag := wrong.GetFlag()
+	if flag.Value.Type() == (formerName{}).Type() {
+		return fmt.Errorf("--%s %w", flag.Name, errors.Unwrap(err))
+	}
+	if want, known := wants[flag.Value.Type()]; known {
+		return fmt.Errorf("--%s %s: want %s", flag.Name, wrong.GetValue(), want)
+	}
+	return fmt.Errorf("--%s %s: %w", flag.Name, wrong.GetValue(), errors.Unwrap(err))
 }
 
 func suggestion(command *cobra.Command, typed string) string {
@@ -124,7 +144,7 @@ func (formerName) String() string { return "" }
 func (formerName) Type() string { return "former" }
 
 // Set implements pflag.Value.
-func (formerName) Set(string) error { return errors.New("it is called --cluster now") }
+func (formerName) Set(string) error { return errors.New("is called --cluster now") }
 
 func defaultName() string {
 	if name := os.Getenv("OPERON_CLUSTER"); name != "" {

@@ -92,7 +92,8 @@ func (f *upFlags) add(command *cobra.Command) {
 	set.IntVar(&f.registryPort, "registry-port", 0, "with --node container: port of the image registry on loopback; 0 means a free port, or the port kept with --data")
 	set.BoolVar(&f.plain, "plain", false, "turn off all accelerations; the cluster starts more slowly")
 	set.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of all components: Name=true,Other=false")
-	set.IntVarP(&f.logLevel, "log-level", "v", 0, "verbosity of the component logs, 0 to 10")
+	set.Lookup("feature-gates").DefValue = "" // pflag prints an empty map as a default
+	set.IntVar(&f.logLevel, "log-level", 0, "verbosity of the component logs, 0 to 10")
 	set.StringVar(&f.auditPolicy, "audit-policy", "", "file with an audit policy; the log is written to audit.log in the cluster's directory")
 	set.BoolVar(&f.merge, "merge", false, "add the cluster to your own kubeconfig, as its current context")
 }

@@ -75,7 +75,7 @@ func writeSecret(file string, data map[string][]byte) error {
 	}
 	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already: another vcsim runs, or was killed; remove it, or name another one with --secret", file)
+		return fmt.Errorf("%s already exists: another vcsim runs, or was killed; remove it, or name another one with --secret", file)
 	}
 	if err != nil {
 		return err

@@ -121,7 +121,7 @@ func TestActions(t *testing.T) {
 		return nil
 	})
 	err := d.Client.Patch(t.Context(), backup, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parameters":{"to":"tape"}}}`)))
-	if err == nil || !strings.Contains(err.Error(), "the parameters of an Action stay as they are") {
+	if err == nil || !strings.Contains(err.Error(), "parameters are immutable") {
 		t.Errorf("an Action was changed: %v", err)
 	}
 }

@@ -61,20 +61,20 @@ func TestExplain(t *testing.T) {
 		})))
 	b := w.Box("good", map[string]string{"a": "1"})
 	w.IsReady(b)
-	w.explains("good", address, "Box "+w.Namespace+"/good is ready", "Comes back  when it changes", "create ConfigMap good", "Created: created ConfigMap good")
+	w.explains("good", address, "Box "+w.Namespace+"/good is ready", "Next        when the object", "create ConfigMap good", "Created: created ConfigMap good")
 
 	child := boxtest.ConfigMap("good", nil)
 	child.Namespace = w.Namespace
 	w.Change(child, func() { child.Data["a"] = "2" })
 	w.explains("good", address, "repair ConfigMap good: data.a (changed by intruder)", "because ConfigMap good changed")
 	w.Change(b, func() { b.Spec.Data["broken"] = "yes" })
-	w.explains("good", address, "is not ready", ": ReconcileFailed", "out of order", "Comes back  soon", "retry after an error: compose: out of order", "because its spec changed")
+	w.explains("good", address, "is not ready", ": ReconcileFailed", "out of order", "Next        soon", "retry after an error: compose: out of order", "because its spec changed")
 
 	w.Box("stuck", map[string]string{"pod": "yes"})
 	w.explains("stuck", address, "is not ready", ": ChildNotReady", "Trouble     Pod "+w.Namespace+"/stuck", "because")
 
 	// Without the operator, the facts in the cluster are still reported, and also what is missing.
-	w.explains("stuck", testaid.FreeAddress(t), "Trouble     Pod "+w.Namespace+"/stuck", "Not known   why it was reconciled is not known: the operator at 127.0.0.1:", "does not answer")
+	w.explains("stuck", testaid.FreeAddress(t), "Trouble     Pod "+w.Namespace+"/stuck", "Unknown     triggers of reconciles: the operator at 127.0.0.1:", "does not answer")
 	if _, err := w.explained(t.Context(), "stuk", address); err == nil || !strings.Contains(err.Error(), "did you mean stuck?") {
 		t.Errorf("error %v", err)
 	}

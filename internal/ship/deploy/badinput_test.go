@@ -216,7 +216,7 @@ func TestDeployElsewhere(t *testing.T) {
 	f := newFixture(t)
 	f.mustDeploy(t, nil)
 	_, _, err := f.deploy(t, func(o *deploy.Options) { o.Namespace = f.env.Namespace })
-	if missing := refuses(err, "ClusterRole "+f.name+" is there already, of the deployment of "+f.name+" in namespace "+f.namespace(), "operon undeploy --namespace "+f.namespace()); missing != nil {
+	if missing := refuses(err, "ClusterRole "+f.name+" already exists, of the deployment of "+f.name+" in namespace "+f.namespace(), "operon undeploy --namespace "+f.namespace()); missing != nil {
 		t.Error(missing)
 	}
 }

@@ -218,7 +218,7 @@ func (d *deployer) claim(ctx context.Context, one *item) error {
 		d.options.say("%s was there before: `operon undeploy` will leave it there", address)
 		return nil
 	}
-	return fmt.Errorf("%s is there already%s: remove it, or give the operator another name", address, d.whose(ctx, one.live))
+	return fmt.Errorf("%s already exists%s: remove it, or give the operator another name", address, d.whose(ctx, one.live))
 }
 
 // whose describes the deployment to which an object belongs.

@@ -58,7 +58,7 @@ func (o Options) destination(ctx context.Context) (image.Delivery, error) {
 	}
 	name := cmp.Or(o.Where.Name, local.DefaultName)
 	if err := local.TakesImages(ctx, name); err != nil {
-		return image.Delivery{}, fmt.Errorf("%w; or name any image with --image NAME, of which simulated nodes run nothing", err)
+		return image.Delivery{}, fmt.Errorf("%w; or name an existing image with --image NAME: simulated nodes accept any name and run no containers", err)
 	}
 	return image.Delivery{Cluster: name}, nil
 }

@@ -224,7 +224,14 @@ type workload struct {
 	container string
 }
 
-// findWorkload finds the workload of a project.
+// NotDeployedError reports that an operator is not deployed.
+type NotDeployedError struct{ name, namespace, cluster string }
+
+func (e *NotDeployedError) Error() string {
+	return fmt.Sprintf("the operator %s is not deployed in namespace %s of %s: deploy it with `operon deploy`, or name its --namespace", e.name, e.namespace, e.cluster)
+}
+
+// findWorkload finds the workload of a project. It returns a NotDeployedError if there is none.
 func findWorkload(ctx context.Context, target Target) (*workload, error) {
 	name, namespace, err := target.names()
 	if err != nil {
@@ -236,7 +243,7 @@ func findWorkload(ctx context.Context, target Target) (*workload, error) {
 	}
 	deployment, err := c.typed.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("the operator %s is not deployed in namespace %s of %s: deploy it with `operon deploy`, or name its --namespace", name, namespace, c.Title)
+		return nil, &NotDeployedError{name: name, namespace: namespace, cluster: c.Title}
 	}
 	if err != nil {
 		return nil, err

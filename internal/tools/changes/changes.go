@@ -99,7 +99,7 @@ func (s *Set) differs(path string) (bool, error) {
 		return false, err
 	}
 	if wanted.fresh {
-		return false, fmt.Errorf("%s is there already and is not overwritten: move it away, or choose another name", s.file(path))
+		return false, fmt.Errorf("%s already exists and is not overwritten: move it, or choose another name", s.file(path))
 	}
 	return wanted.bytes == nil || !bytes.Equal(now, wanted.bytes), nil
 }

@@ -128,8 +128,8 @@ func TestNothingIsChangedByHalves(t *testing.T) {
 		spoil func(t *testing.T, dir string, set *changes.Set)
 		want  string
 	}{
-		"a file is there already": {func(_ *testing.T, _ string, set *changes.Set) { set.Create("b.txt", nil) }, "b.txt is there already and is not overwritten"},
-		"a path leads out":        {func(_ *testing.T, _ string, set *changes.Set) { set.Write("../out.txt", nil) }, "../out.txt leads out of"},
+		"a file already exists": {func(_ *testing.T, _ string, set *changes.Set) { set.Create("b.txt", nil) }, "b.txt already exists and is not overwritten"},
+		"a path leads out":      {func(_ *testing.T, _ string, set *changes.Set) { set.Write("../out.txt", nil) }, "../out.txt leads out of"},
 		"a directory is in the way": {func(t *testing.T, dir string, set *changes.Set) {
 			if err := os.MkdirAll(filepath.Join(dir, "z"), 0o755); err != nil {
 				t.Fatal(err)

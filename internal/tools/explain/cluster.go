@@ -41,11 +41,11 @@ func (a *Answer) look(ctx context.Context, cluster *rest.Config, object *unstruc
 	defer cancel()
 	snapshot, unseen, err := snapshotOf(ctx, cluster, object)
 	if err != nil {
-		a.Lacks = append(a.Lacks, fmt.Sprintf("what the object owns could not be read: %v", err))
+		a.Lacks = append(a.Lacks, fmt.Sprintf("children of the object: %v", err))
 		return
 	}
 	if len(unseen) > 0 {
-		a.Lacks = append(a.Lacks, fmt.Sprintf("you may not read %v: what of these the object owns is not shown", unseen))
+		a.Lacks = append(a.Lacks, fmt.Sprintf("children of kinds that you may not read: %v", unseen))
 	}
 	for _, root := range snapshot.Roots {
 		for _, child := range root.Children {

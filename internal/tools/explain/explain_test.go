@@ -75,7 +75,10 @@ func TestAMissingObjectIsLookedForElsewhere(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	if err := missing(known[0], Options{Namespace: "empty", Name: "a"}, all); !strings.Contains(err.Error(), "there is no other Pod") {
+	if err := missing(known[0], Options{Namespace: "team", Name: "xyzzy"}, all); !strings.HasSuffix(err.Error(), "; did you mean shop?") {
+		t.Error(err)
+	}
+	if err := missing(known[0], Options{Namespace: "empty", Name: "a"}, all); !strings.Contains(err.Error(), "the cluster has no Pod") {
 		t.Error(err)
 	}
 }

@@ -111,10 +111,13 @@ func missing(of resource, options Options, all []unstructured.Unstructured) erro
 	if similar := nearest(here, strings.ToLower, strings.ToLower(options.Name)); len(similar) > 0 {
 		return fmt.Errorf("%s; did you mean %s?", none, strings.Join(similar, " or "))
 	}
+	if len(here) == 1 {
+		return fmt.Errorf("%s; did you mean %s?", none, here[0])
+	}
 	if len(here) > 0 {
 		return fmt.Errorf("%s; did you mean one of %s?", none, strings.Join(here[:min(len(here), maxNear)], ", "))
 	}
-	return fmt.Errorf("%s; there is no other %s either", none, of.kind)
+	return fmt.Errorf("%s; the cluster has no %s", none, of.kind)
 }
 
 func address(namespace, name string) string {

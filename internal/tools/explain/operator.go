@@ -19,8 +19,8 @@ func (a *Answer) ask(ctx context.Context, server, endpoint string) {
 		endpoint = a.find(ctx, server)
 	}
 	if endpoint == "" {
-		a.Lacks = append(a.Lacks, fmt.Sprintf("why it was reconciled is not known: no operator for %s answers on this machine; "+
-			"for one elsewhere: kubectl port-forward POD 8081, and --endpoint 127.0.0.1:8081", a.Kind))
+		a.Lacks = append(a.Lacks, fmt.Sprintf("triggers of reconciles: no operator for %s runs on this machine; if it runs in a cluster, "+
+			"use kubectl port-forward POD 8081, and --endpoint 127.0.0.1:8081", a.Kind))
 		return
 	}
 	kind := a.Kind
@@ -29,11 +29,11 @@ func (a *Answer) ask(ctx context.Context, server, endpoint string) {
 	}
 	object, err := reconcilelog.AskObject(ctx, endpoint, kind, a.Namespace, a.Name)
 	if _, refused := errors.AsType[*reconcilelog.Refused](err); refused {
-		a.Lacks = append(a.Lacks, fmt.Sprintf("why it was reconciled is not known: %v", err))
+		a.Lacks = append(a.Lacks, fmt.Sprintf("triggers of reconciles: %v", err))
 		return
 	}
 	if err != nil {
-		a.Lacks = append(a.Lacks, fmt.Sprintf("why it was reconciled is not known: the operator at %s does not answer: %v", endpoint, err))
+		a.Lacks = append(a.Lacks, fmt.Sprintf("triggers of reconciles: the operator at %s does not answer: %v", endpoint, err))
 		return
 	}
 	a.Operator, a.Passes = object.Operator, object.Passes
@@ -44,7 +44,7 @@ func (a *Answer) ask(ctx context.Context, server, endpoint string) {
 func (a *Answer) find(ctx context.Context, server string) string {
 	addresses, err := up.Endpoints()
 	if err != nil {
-		a.Lacks = append(a.Lacks, fmt.Sprintf("the operators that `operon up` runs could not be found: %v", err))
+		a.Lacks = append(a.Lacks, fmt.Sprintf("operators that `operon up` runs: %v", err))
 	}
 	for _, address := range append(addresses, defaultEndpoint) {
 		operator, err := reconcilelog.AskOperator(ctx, address)

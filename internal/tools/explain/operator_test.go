@@ -46,7 +46,7 @@ func TestTheOperatorIsFound(t *testing.T) {
 	}
 	a := &Answer{Group: box.Group, Kind: box.Kind, Namespace: "default", Name: "one"}
 	a.ask(t.Context(), server, "")
-	if a.Operator != "" || len(a.Lacks) != 1 || !strings.Contains(a.Lacks[0], "no operator for Box answers") {
+	if a.Operator != "" || len(a.Lacks) != 1 || !strings.Contains(a.Lacks[0], "no operator for Box runs") {
 		t.Errorf("answered %q, lacks %q", a.Operator, a.Lacks)
 	}
 	serve("right", reconcilelog.Operator{Server: server, Namespaces: []string{"default"}}, box)

@@ -26,13 +26,13 @@ const margin = 12
 func (a *Answer) Text(out io.Writer) error {
 	var page page
 	page.lines(a.headline()...)
-	page.section("Comes back", a.comesBack())
+	page.section("Next", a.next())
 	page.section("Conditions", a.conditions())
 	page.section("Trouble", a.Trouble)
 	page.section("Reconciled", a.passes())
 	page.section("Actions", a.actions())
 	page.section("Events", a.events())
-	page.section("Not known", a.Lacks)
+	page.section("Unknown", a.Lacks)
 	_, err := io.WriteString(out, terminal.Clean(page.String())) // much of it comes from the cluster
 	return err
 }
@@ -67,13 +67,13 @@ func (a *Answer) headline() []string {
 		lines = append(lines, "  it is paused by the annotation "+pausedAnnotation)
 	}
 	if a.Observed != 0 && a.Observed != a.Generation {
-		lines = append(lines, fmt.Sprintf("  that is of generation %d; on its spec, generation %d, its operator has not reported yet", a.Observed, a.Generation))
+		lines = append(lines, fmt.Sprintf("  the status is of generation %d; the operator has not reported on generation %d, the current spec, yet", a.Observed, a.Generation))
 	}
 	return lines
 }
 
 func (a *Answer) state() string {
-	said := "says nothing of its state"
+	said := "reports no state"
 	switch ready := a.Ready; {
 	case ready == nil && a.State != "":
 		said = "is " + a.State + strings.TrimSuffix(": "+a.Message, ": ")
@@ -93,17 +93,17 @@ func (a *Answer) since(c *metav1.Condition) string {
 	return ", for " + age(a.Now.Sub(c.LastTransitionTime.Time))
 }
 
-// comesBack describes when the object is reconciled next.
-func (a *Answer) comesBack() []string {
+// next describes when the object is reconciled next.
+func (a *Answer) next() []string {
 	if len(a.Passes) == 0 {
 		return nil
 	}
 	back := a.Passes[0].Back
 	switch {
 	case back == nil:
-		return []string{"when it changes, or what it owns or reads"}
+		return []string{"when the object, a child, or an object that it reads changes"}
 	case back.At.IsZero():
-		return []string{"soon, and then ever later, and when something changes: " + back.For.String()}
+		return []string{"soon, with growing delays, or when something changes: " + back.For.String()}
 	case back.At.Before(a.Now):
 		return []string{"now: " + back.For.String()}
 	}
@@ -173,7 +173,7 @@ func outcome(p reconcilelog.Pass) string {
 		said += fmt.Sprintf("; %d writes", p.Writes)
 	}
 	if p.Repeats > 0 {
-		said += fmt.Sprintf("; the last of %d alike", p.Repeats+1)
+		said += fmt.Sprintf("; the last of %d identical ones", p.Repeats+1)
 	}
 	return said
 }

@@ -165,7 +165,7 @@ func TestOutsideAProject(t *testing.T) {
 	if _, err := generate.Plan(t.Context(), dir, generate.Options{}); err == nil || !strings.Contains(err.Error(), "it has no go.mod") {
 		t.Errorf("%v", err)
 	}
-	if _, err := generate.Plan(t.Context(), filepath.Join(dir, "none"), generate.Options{}); err == nil || !strings.Contains(err.Error(), "there is no directory") {
+	if _, err := generate.Plan(t.Context(), filepath.Join(dir, "none"), generate.Options{}); err == nil || !strings.Contains(err.Error(), "none does not exist") {
 		t.Errorf("%v", err)
 	}
 	same(t, files{}, tree(t, dir))

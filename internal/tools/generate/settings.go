@@ -50,7 +50,7 @@ func (s *Settings) AddFlags(set *pflag.FlagSet) {
 	set.StringSliceVar(&s.FeatureGates, "feature-gates", nil, "gates whose fields, marked +operon:feature-gate=NAME, are in CustomResourceDefinitions")
 	set.BoolVar(&s.EmbeddedMetadata, "embedded-metadata", false, "give the metadata of embedded objects a schema")
 	set.StringVar(&s.RoleName, "role-name", "", "name of the generated Role, by default the operator's")
-	set.BoolVar(&s.Shards, "shards", false, "give the operator the rights that it needs to run with --shards")
+	set.BoolVar(&s.Shards, "shards", false, "give the operator the permissions that --shards needs")
 	set.StringSliceVar(&s.Tags, "tags", nil, "build tags to load packages with")
 	s.Outputs.AddFlags(set)
 }

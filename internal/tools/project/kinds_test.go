@@ -96,7 +96,7 @@ func TestKindsHaveTheirMarkers(t *testing.T) {
 
 func TestKindsOfNoFolder(t *testing.T) {
 	t.Parallel()
-	if _, err := project.Kinds("nowhere"); err == nil || !strings.Contains(err.Error(), "there is no directory nowhere") {
+	if _, err := project.Kinds("nowhere"); err == nil || !strings.Contains(err.Error(), "directory nowhere does not exist") {
 		t.Errorf("got %v", err)
 	}
 }

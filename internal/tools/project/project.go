@@ -98,7 +98,7 @@ func (p *Project) ReadManifests() error {
 func mustBeFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no directory %s; name the directory of an operator project", dir)
+		return fmt.Errorf("directory %s does not exist; name the directory of an operator project", dir)
 	}
 	if err != nil {
 		return err

@@ -152,7 +152,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 func TestReadRefusesWhatIsNoFolder(t *testing.T) {
 	t.Parallel()
 	dir := write(t, nil)
-	if _, err := project.Read(filepath.Join(dir, "none"), project.Options{}); err == nil || !strings.Contains(err.Error(), "there is no directory") {
+	if _, err := project.Read(filepath.Join(dir, "none"), project.Options{}); err == nil || !strings.Contains(err.Error(), "none does not exist") {
 		t.Errorf("none: %v", err)
 	}
 	if _, err := project.Read(filepath.Join(dir, "go.mod"), project.Options{}); err == nil || !strings.Contains(err.Error(), "is a file") {

@@ -99,9 +99,9 @@ func (a *API) complete(t *tree) error {
 func (a *API) clash(other project.Kind) error {
 	if other.Group == a.Group && other.Name == a.Kind {
 		if other.Version == a.Version {
-			return fmt.Errorf("kind %s of %s/%s is there already (%s): choose another name", a.Kind, a.Group, a.Version, other.Place())
+			return fmt.Errorf("kind %s of %s/%s already exists (%s): choose another name", a.Kind, a.Group, a.Version, other.Place())
 		}
-		return fmt.Errorf("kind %s of %s is there already in version %s (%s): `operon create version --kind %s --version %s` adds a version to it",
+		return fmt.Errorf("kind %s of %s already exists in version %s (%s): `operon create version --kind %s --version %s` adds a version to it",
 			a.Kind, a.Group, other.Version, other.Place(), a.Kind, a.Version)
 	}
 	if other.Group != a.Group {

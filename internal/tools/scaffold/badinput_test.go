@@ -57,21 +57,21 @@ func TestKindsThatCannotBe(t *testing.T) {
 		`group "Cache.example.com" has capitals, which Kubernetes does not allow: write cache.example.com`: {Group: "Cache.example.com", Version: "v1", Kind: "A"},
 		`group "ca_che.example.com" is no domain name`:                                                     {Group: "ca_che.example.com", Version: "v1", Kind: "A"},
 		`group apps.k8s.io is in a domain of the Kubernetes project`:                                       {Group: "apps.k8s.io", Version: "v1", Kind: "A"},
-		`version "1" is none of an API: want one like v1, v1beta1 or v2alpha3`:                             {Group: "cache", Version: "1", Kind: "A"},
-		`version "v1.2" is none of an API`:                                                                 {Group: "cache", Version: "v1.2", Kind: "A"},
-		`version "V1" is none of an API`:                                                                   {Group: "cache", Version: "V1", Kind: "A"},
-		`version "v0" is none of an API`:                                                                   {Group: "cache", Version: "v0", Kind: "A"},
+		`"1" is not an API version: want one like v1, v1beta1 or v2alpha3`:                                 {Group: "cache", Version: "1", Kind: "A"},
+		`"v1.2" is not an API version`:                                                                     {Group: "cache", Version: "v1.2", Kind: "A"},
+		`"V1" is not an API version`:                                                                       {Group: "cache", Version: "V1", Kind: "A"},
+		`"v0" is not an API version`:                                                                       {Group: "cache", Version: "v0", Kind: "A"},
 		`plural "Lamps" is not a valid name of a resource`:                                                 {Group: "cache", Version: "v1", Kind: "Lamp", Plural: "Lamps"},
 		`short name "L" is not a valid name of a resource`:                                                 {Group: "cache", Version: "v1", Kind: "Lamp", ShortName: "L"},
 		`memcacheds.cache.example.com is a name of kind Memcached already (api/v1alpha1/memcached_types.go:10): choose another one with --plural`: {Group: "cache", Version: "v1alpha1", Kind: "Lamp", Plural: "memcacheds"},
 		`mc.cache.example.com is a name of kind Memcached already (api/v1alpha1/memcached_types.go:10): choose another one with --short-name`:     {Group: "cache", Version: "v1alpha1", Kind: "Lamp", ShortName: "mc"},
-		`kind Memcached of cache.example.com/v1alpha1 is there already (api/v1alpha1/memcached_types.go:10)`:                                      memcached(""),
+		`kind Memcached of cache.example.com/v1alpha1 already exists (api/v1alpha1/memcached_types.go:10)`:                                        memcached(""),
 		"`operon create version --kind Memcached --version v1` adds a version to it":                                                              {Group: "cache", Version: "v1", Kind: "Memcached"},
 		`the name ThingSpec is taken in api/v1alpha1/memcached_types.go`:                                                                          {Group: "cache", Version: "v1alpha1", Kind: "Thing"},
 		`the name sampleLamp is taken in memcached.go`:                                                                                            {Group: "cache", Version: "v1alpha1", Kind: "Lamp"},
 		`the name Memcached is taken in memcached.go`:                                                                                             {Group: "other", Version: "v1alpha1", Kind: "Memcached"},
 		`no source in api/v1alpha1 calls scheme.AddKnownTypes`:                                                                                    {Group: "cache", Version: "v1alpha1", Kind: "Fan"},
-		`main.go is there already and is not overwritten`:                                                                                         {Group: "other", Version: "v1", Kind: "Main"},
+		`main.go already exists and is not overwritten`:                                                                                           {Group: "other", Version: "v1", Kind: "Main"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			wanted.Dir = dir
@@ -113,9 +113,9 @@ func TestProjectsThatCannotBe(t *testing.T) {
 		`module path "time/machine" begins like a package of the standard library: put a domain before it, as in example.com/time/machine`: {Dir: "a", Module: "time/machine"},
 		`the directory name "---" has no letter or digit for a name of the operator`:                                                       {Dir: "---"},
 		`--operon nowhere: it is neither a version, such as v0.1.0, nor the directory of a checkout`:                                       {Dir: "a", Operon: "nowhere"},
-		`--operon v2.1.0: module github.com/operon-framework/operon has versions v0 and v1 alone`:                                          {Dir: "a", Operon: "v2.1.0"},
+		`--operon v2.1.0: module github.com/operon-framework/operon has only the versions v0 and v1`:                                       {Dir: "a", Operon: "v2.1.0"},
 		`taken is a file: name another directory`:                                                                                          {Dir: "taken"},
-		`full/main.go is there already and is not overwritten: move it away, or choose another name`:                                       {Dir: "full"},
+		`full/main.go already exists and is not overwritten: move it, or choose another name`:                                              {Dir: "full"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +141,7 @@ var spoiled = map[string]func(t *testing.T, dir string){
 		put(t, dir, "main.go", "package main\n\nfun main() {}\n")
 	},
 	"the name Lamp is taken in lamp_test.go": func(t *testing.T, dir string) { put(t, dir, "lamp_test.go", "package main\n\ntype Lamp int\n") },
-	"lamp.go is there already and is not overwritten": func(t *testing.T, dir string) {
+	"lamp.go already exists and is not overwritten": func(t *testing.T, dir string) {
 		put(t, dir, "lamp.go", "package main\n")
 	},
 	"main.go does not call operon.Main with a list of parts, so that the kind cannot be added to it; nothing was written: add\noperon.API(v1alpha1.AddToScheme)\noperon.Manage(Lamp{})": func(t *testing.T, dir string) {
@@ -156,9 +156,9 @@ func TestFoldersThatCannotBe(t *testing.T) {
 	carryOut(t, scaffold.Init{Dir: dir})
 	before := look(t, dir)
 	for want, wanted := range map[string]planner{
-		"there is no directory " + dir + "/none: name a project directory with --dir": scaffold.API{Dir: dir + "/none"},
-		"main.go is a file: name the directory of a project with --dir":               scaffold.API{Dir: dir + "/main.go"},
-		dir + " is an Operon project already: `operon create` adds to it":             scaffold.Init{Dir: dir},
+		"directory " + dir + "/none does not exist: name a project directory with --dir": scaffold.API{Dir: dir + "/none"},
+		"main.go is a file: name the directory of a project with --dir":                  scaffold.API{Dir: dir + "/main.go"},
+		dir + " is an Operon project already: `operon create` adds to it":                scaffold.Init{Dir: dir},
 	} {
 		if _, err := try(t, wanted); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)

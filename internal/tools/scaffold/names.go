@@ -63,7 +63,7 @@ func CheckVersion(version string) error {
 		return errors.New("the version is missing: give one with --version, such as v1alpha1")
 	}
 	if !apiVersion.MatchString(version) {
-		return fmt.Errorf("version %q is none of an API: want one like v1, v1beta1 or v2alpha3", version)
+		return fmt.Errorf("%q is not an API version: want one like v1, v1beta1 or v2alpha3", version)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func builtFrom(source, around, version string) (origin, error) {
 func originOf(wanted string) (origin, error) {
 	if semver.IsValid(wanted) {
 		if err := module.CheckPathMajor(wanted, ""); err != nil {
-			return origin{}, fmt.Errorf("--operon %s: module %s has versions v0 and v1 alone", wanted, Framework)
+			return origin{}, fmt.Errorf("--operon %s: module %s has only the versions v0 and v1", wanted, Framework)
 		}
 		return origin{version: semver.Canonical(wanted)}, nil
 	}

@@ -80,7 +80,7 @@ func isFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no directory %s: name a project directory with --dir", dir)
+		return fmt.Errorf("directory %s does not exist: name a project directory with --dir", dir)
 	case err == nil && !info.IsDir():
 		return fmt.Errorf("%s is a file: name the directory of a project with --dir", dir)
 	}

@@ -62,7 +62,7 @@ func (w Webhook) free(t *tree, kind project.Kind) error {
 		return err
 	}
 	if methods["Compose"] == "" {
-		return fmt.Errorf("there is no composer %s in the project directory that could have these methods: `operon create controller --kind %s` makes one", kind.Name, kind.Name)
+		return fmt.Errorf("the project directory has no composer %s to add these methods to: scaffold one with `operon create controller --kind %s`", kind.Name, kind.Name)
 	}
 	for name, wanted := range map[string]bool{"Default": w.Default, "Validate": w.Validate, "ValidateDeletion": w.ValidateDeletion} {
 		if wanted && methods[name] != "" {
@@ -100,9 +100,9 @@ func (t *tree) find(group, version, kind string) (project.Kind, error) {
 	case len(found) > 1:
 		return project.Kind{}, fmt.Errorf("there are several kinds %s: say which with --group and --version: %s", kind, strings.Join(have, ", "))
 	case len(have) == 0:
-		return project.Kind{}, fmt.Errorf("there is no kind %s in the project, nor any other: `operon create api` makes one", kind)
+		return project.Kind{}, fmt.Errorf("the project has no kind %s, and no other kind: scaffold one with `operon create api`", kind)
 	}
-	return project.Kind{}, fmt.Errorf("there is no kind %s in the project, which has %s", strings.TrimSpace(kind+" "+version), strings.Join(have, ", "))
+	return project.Kind{}, fmt.Errorf("the project has no kind %s; it has %s", strings.TrimSpace(kind+" "+version), strings.Join(have, ", "))
 }
 
 // methods returns the methods of a type in the project's main package, and their files.

@@ -21,17 +21,40 @@ type folder struct {
 	lock *local.Lock
 }
 
+// folderOf returns the path of the state of a project.
+func folderOf(projectDir string) (string, error) {
+	parent, err := local.Folder("up")
+	sum := sha256.Sum256([]byte(projectDir))
+	return filepath.Join(parent, hex.EncodeToString(sum[:])[:12]), err
+}
+
+// LogOf returns the path of the log of the operator that Run started last for the project in a directory, or "" if there is
+// none.
+func LogOf(projectDir string) string {
+	absolute, err := filepath.Abs(projectDir)
+	if err != nil {
+		return ""
+	}
+	path, err := folderOf(absolute)
+	if err != nil {
+		return ""
+	}
+	log := (&folder{path: path}).log()
+	if _, err := os.Stat(log); err != nil {
+		return ""
+	}
+	return log
+}
+
 // openFolder opens and locks the state of a project for this process.
 func openFolder(projectDir string) (*folder, error) {
-	parent, err := local.Folder("up")
+	path, err := folderOf(projectDir)
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(projectDir))
-	path := filepath.Join(parent, hex.EncodeToString(sum[:])[:12])
 	lock, err := local.TryLock(path + ".lock")
 	if errors.Is(err, local.ErrLocked) {
-		return nil, fmt.Errorf("`operon up` or `operon down` is at work on %s already (process %s); stop that one first", projectDir, local.NoteIn(path+".lock"))
+		return nil, fmt.Errorf("another `operon up` or `operon down` is running for %s (process %s); stop it first", projectDir, local.NoteIn(path+".lock"))
 	}
 	if err != nil {
 		return nil, err

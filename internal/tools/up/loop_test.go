@@ -139,7 +139,7 @@ func TestASecondUpOfTheSameFolderIsRefused(t *testing.T) {
 	f := newFixture(t)
 	r := f.loop(t)
 	r.says(t, "operator running")
-	refused := fmt.Sprintf("is at work on %s already (process %d); stop that one first", f.dir, os.Getpid())
+	refused := fmt.Sprintf("another `operon up` or `operon down` is running for %s (process %d); stop it first", f.dir, os.Getpid())
 	if got := f.once(t, nil); got.err == nil || lacks(got.err.Error(), refused) != nil {
 		t.Errorf("up: %v", got.err)
 	}

@@ -32,7 +32,7 @@ type apt struct {
 func newApt(ctx context.Context, folder, archives string, without []string) (*apt, error) {
 	for _, command := range []string{"apt-get", "dpkg-deb", "dpkg"} {
 		if _, err := exec.LookPath(command); err != nil {
-			return nil, fmt.Errorf("there is no %s on the PATH: images of Debian packages are made on Debian and what derives from it; `operon image from-dir` makes one of any directory", command)
+			return nil, fmt.Errorf("%s is not on the PATH: images of Debian packages can be built only on Debian and its derivatives; `operon image from-dir` builds one from any directory", command)
 		}
 	}
 	for _, dir := range []string{archives, filepath.Join(folder, none)} {

@@ -148,7 +148,7 @@ func TestPackagesThatAreNotThere(t *testing.T) {
 func TestWithoutApt(t *testing.T) {
 	t.Setenv("OPERON_HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Unpack(t.Context(), t.TempDir(), Options{Packages: []string{"memcached"}}); err == nil || !strings.Contains(err.Error(), "there is no apt-get on the PATH") {
+	if _, err := Unpack(t.Context(), t.TempDir(), Options{Packages: []string{"memcached"}}); err == nil || !strings.Contains(err.Error(), "apt-get is not on the PATH") {
 		t.Errorf("%v", err)
 	}
 }

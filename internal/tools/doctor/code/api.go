@@ -12,7 +12,7 @@ import (
 
 var conditionGeneration = &rule.Rule{
 	Name: "condition-generation", Severity: rule.Warning,
-	About:  "Conditions without observedGeneration in a status that has none either.",
+	About:  "Conditions without observedGeneration, in a status that has no observedGeneration either.",
 	Reason: "Right after a change of the spec, the old Ready=True is still there: clients that wait for it, such as kubectl wait or a pipeline, continue too early.",
 	Fix:    "set ObservedGeneration: obj.Generation in each condition, or status.observedGeneration",
 	Check: func(s *rule.Subject, found *rule.Findings) {

@@ -16,8 +16,8 @@ const apiErrors = "k8s.io/apimachinery/pkg/api/errors"
 var errorSwallowed = &rule.Rule{
 	Name: "error-swallowed", Severity: rule.Error,
 	About:  "A reconcile that succeeds although a request failed: the error is only logged, or ignored.",
-	Reason: "The failed request is retried only when something else changes, which may be never: one busy moment of the API server leaves the object half finished.",
-	Fix:    "return the error: it is logged and the object is retried with backoff; if the error does not matter, compare it, as client.IgnoreNotFound does",
+	Reason: "The failed request is retried only when something else changes, which may be never: a single timeout of a busy API server leaves the object half finished.",
+	Fix:    "return the error: it is logged and the object is retried with backoff; if a certain error does not matter, check for that one, as client.IgnoreNotFound does",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
 			f.Inspect(func(node ast.Node, within []ast.Node) {

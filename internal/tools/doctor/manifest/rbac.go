@@ -114,7 +114,7 @@ var rbacEscalate = &rule.Rule{
 	Name: "rbac-escalate", Severity: rule.Error,
 	About:  "The verbs escalate, bind and impersonate, and tokens for other ServiceAccounts: permissions that lead to all other permissions.",
 	Reason: "Each of them makes the operator a cluster administrator, whatever else its Role says.",
-	Fix:    "remove the verb: an operator that creates Roles needs the permissions in these Roles and no escalate; use resourceNames to bind only certain Roles",
+	Fix:    "remove the verb: an operator that creates Roles can have the permissions in these Roles instead of escalate; use resourceNames to bind only certain Roles",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		permissions(s, func(p *permission) {
 			for i, verb := range p.Verbs {

@@ -33,7 +33,7 @@ type Note struct {
 
 func (n Note) String() string { return fmt.Sprintf("%s: %s", n.Place, n.Text) }
 
-var errNoFiles = errors.New("rights: Files is nil: it has to be the file set that the packages were loaded with")
+var errNoFiles = errors.New("derive permissions: Files is nil: want the file set that the packages were loaded with")
 
 // Derive finds the permissions that the composers of a project and an API that it serves itself need. A project without
 // either needs none. Nothing is written.

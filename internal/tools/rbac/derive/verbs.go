@@ -151,7 +151,7 @@ func (d *deriving) child(c *composer, s *site) (held bool) {
 		}
 		held = held || ordered || apart || left
 		if of.Group == "rbac.authorization.k8s.io" {
-			d.note(s.Pos(), "out.Child: a %s passes rights on, which the operator needs itself: write markers for what it grants", of.Kind)
+			d.note(s.Pos(), "out.Child: a %s grants permissions, which the operator needs itself: add markers for them", of.Kind)
 		}
 	}
 	if d.hasOption(s.call, "After") {

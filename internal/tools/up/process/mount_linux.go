@@ -115,7 +115,7 @@ func enter(how string, arguments []string) error {
 		}
 	}
 	if err := giveUp(); err != nil {
-		return fmt.Errorf("give up the right to mount: %w", err)
+		return fmt.Errorf("drop the permission to mount: %w", err)
 	}
 	if e.Path == "" {
 		return nil

@@ -68,7 +68,7 @@ func (Shops) Compose(ctx context.Context, s *v1.Shop, out *operon.Composition) e
 	first := &corev1.PersistentVolumeClaim{ObjectMeta: named(s)}
 	out.Child(first)
 	out.Child(&appsv1.StatefulSet{ObjectMeta: named(s)}, operon.After(first))
-	// What passes rights on.
+	// Children that grant permissions.
 	out.Child(&rbacv1.Role{ObjectMeta: named(s)})
 	if s.Spec.Wanted {
 		return nil
