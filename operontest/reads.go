@@ -181,13 +181,19 @@ func stateOf(list client.ObjectList) string {
 	return state.String()
 }
 
-// changed reports whether anything is not as it was when it was read.
-func (r *reads) changed(ctx context.Context) (bool, error) {
-	for _, w := range r.held {
+// changed reports whether anything is not as it was when it was read or last reported. Each change is reported once, as a watch
+// does, because a reconcile that ends early, such as that of a paused object, does not read it again.
+func (r *reads) changed(ctx context.Context) (changed bool, err error) {
+	for name, w := range r.held {
 		state, err := w.look(ctx)
-		if err != nil || state != w.state {
+		if err != nil {
 			return true, err
 		}
+		if state != w.state {
+			changed = true
+			w.state = state
+			r.held[name] = w
+		}
 	}
-	return false, nil
+	return changed, nil
 }

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ type story struct {
 // object after each step. After each step, one more reconcile has to write nothing.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	scenario.Run(t, 30, play)
+	scenario.Run(t, 64, play)
 }
 
 func play(t *testing.T, given string) string {
@@ -121,11 +122,22 @@ func stateOf(b *box.Box) string {
 	if len(b.Status.Seen) > 0 {
 		fmt.Fprintf(&text, "  seen %s\n", strings.Join(b.Status.Seen, ", "))
 	}
+	listForeign(&text, "label", b.Labels)
+	listForeign(&text, "annotation", b.Annotations)
 	if len(b.Finalizers) > 0 {
 		slices.Sort(b.Finalizers)
 		fmt.Fprintf(&text, "  finalizers %s\n", strings.Join(b.Finalizers, ", "))
 	}
 	return text.String()
+}
+
+// listForeign lists the labels or annotations that are neither the operator's own nor those of an ApplySet.
+func listForeign(text *strings.Builder, what string, all map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if !strings.Contains(key, "operon.dev/") && !strings.HasPrefix(key, "applyset.kubernetes.io/") {
+			fmt.Fprintf(text, "  %s %s=%s\n", what, key, all[key])
+		}
+	}
 }
 
 // withConditions replaces the steps that read conditions by their results. In these steps the operator must do nothing.

@@ -33,6 +33,8 @@ import (
 //	wait: MESSAGE, fail: MESSAGE, panic: MESSAGE, again: DURATION, twice: NAME
 //	stall: MESSAGE, terminal: MESSAGE, event: MESSAGE, warning: MESSAGE: the author's Fail, TerminalError, Event and Warning
 //	notready: MESSAGE, degraded: MESSAGE: what Observe reports
+//	label/KEY: VALUE, annotation/KEY: VALUE: of the Box itself
+//	partial: the composition is not complete, if there is any value
 //	observe: fail or panic       what Observe does, instead of listing the children that it sees
 type script struct{}
 
@@ -49,6 +51,12 @@ func (script) Compose(ctx context.Context, b *box.Box, out *operon.Composition) 
 				return err
 			}
 			out.Child(deployment(name, int32(replicas)))
+		case "label":
+			out.Label(name, value)
+		case "annotation":
+			out.Annotate(name, value)
+		case "partial":
+			out.Partial()
 		case "twice":
 			out.Child(configMap(value, "1"))
 			out.Child(configMap(value, "2"))
@@ -130,7 +138,7 @@ func optionsOf(b *box.Box, name string) []operon.ChildOption {
 	return options
 }
 
-// working is a script that has steps, too: "work" lists them, and "step/NAME" is an error of one.
+// working is a script that has steps, too: "work" lists them, "step/NAME" is an error of one, and "until/NAME" is what one waits for.
 type working struct{ script }
 
 func (working) RunWorkflow(ctx context.Context, b *box.Box, run *durable.Run) error {
@@ -138,6 +146,9 @@ func (working) RunWorkflow(ctx context.Context, b *box.Box, run *durable.Run) er
 		if _, err := durable.Do(ctx, run, durable.Step[string]{Name: name, Do: func(context.Context, *durable.Attempt) (string, error) {
 			if message := b.Spec.Data["step/"+name]; message != "" {
 				return "", errors.New(message)
+			}
+			if message := b.Spec.Data["until/"+name]; message != "" {
+				return "", durable.Wait(message)
 			}
 			return "done", nil
 		}}); err != nil {
@@ -264,6 +275,7 @@ func errorOf(word string) (error, error) {
 // changeOf reads a change:
 //
 //	spec KEY=VALUE, spec -KEY, annotate KEY=VALUE, annotate -KEY    of the Box
+//	label KEY=VALUE, label -KEY                                     of the Box
 //	create WHAT, delete WHAT, edit WHAT VALUE, ready WHAT           of an object such as ConfigMap/NAME
 //	answer WORD WRITE                                               the API server answers a write so, "pass" for no more
 //	restart                                                         the operator starts again
@@ -278,6 +290,8 @@ func changeOf(text string) (operontest.Change, error) {
 		return operontest.Refuse(write, answer), err
 	case "spec":
 		return operontest.Edit(&box.Box{ObjectMeta: metav1.ObjectMeta{Name: "box"}}, func(b *box.Box) { b.Spec.Data = with(b.Spec.Data, rest) }), nil
+	case "label":
+		return operontest.Edit(&box.Box{ObjectMeta: metav1.ObjectMeta{Name: "box"}}, func(b *box.Box) { b.Labels = with(b.Labels, rest) }), nil
 	case "annotate":
 		return operontest.Edit(&box.Box{ObjectMeta: metav1.ObjectMeta{Name: "box"}}, func(b *box.Box) { b.Annotations = with(b.Annotations, rest) }), nil
 	}
