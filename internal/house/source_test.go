@@ -25,9 +25,6 @@ type pkg struct {
 	tests []*ast.File
 }
 
-// importPath returns the import path of the package.
-func (p *pkg) importPath() string { return path.Join(modulePath, p.dir) }
-
 func (p *pkg) name() string {
 	if len(p.files) > 0 {
 		return p.files[0].Name.Name
