@@ -189,11 +189,8 @@ func (r *reads) changed(ctx context.Context) (changed bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		if state != w.state {
-			changed = true
-			w.state = state
-			r.held[name] = w
-		}
+		changed = changed || state != w.state
+		r.held[name] = watched{w.look, state}
 	}
 	return changed, nil
 }
