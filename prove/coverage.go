@@ -39,10 +39,10 @@ func kindOf(definition *unstructured.Unstructured) schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// tooShort returns an error if the budget ended before any test case was started: a report without test cases would look like
-// success.
+// tooShort returns an error if the budget ended before any test case was started and nothing failed without faults: a report
+// without test cases would look like success.
 func (s *session) tooShort(failed error) error {
-	if failed != nil || s.replayed != nil || s.report.Plans.Planned == 0 || s.report.Plans.Run > 0 {
+	if failed != nil || s.replayed != nil || s.report.Plans.Planned == 0 || s.report.Plans.Run > 0 || s.failed() {
 		return nil
 	}
 	return fmt.Errorf("no test case was started within the budget of %s; the runs without faults, which come first and are not part of it, took %s",

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/report"
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
@@ -40,15 +41,17 @@ func TestTooShort(t *testing.T) {
 		plans    report.Plans
 		replayed *File
 		failed   error
+		found    map[string]*finding.Finding
 		want     string
 	}{
-		"no test case":       {report.Plans{Planned: 9, Skipped: 9}, nil, nil, "within the budget of 1s; the runs without faults, which come first and are not part of it, took 12s"},
-		"one test case":      {report.Plans{Planned: 9, Run: 1}, nil, nil, ""},
-		"nothing was chosen": {report.Plans{}, nil, nil, ""},
-		"a replay":           {report.Plans{Planned: 1}, &File{}, nil, ""},
-		"interrupted":        {report.Plans{Planned: 9}, nil, errors.New("interrupted"), ""},
+		"no test case":       {report.Plans{Planned: 9, Skipped: 9}, nil, nil, nil, "within the budget of 1s; the runs without faults, which come first and are not part of it, took 12s"},
+		"one test case":      {report.Plans{Planned: 9, Run: 1}, nil, nil, nil, ""},
+		"nothing was chosen": {report.Plans{}, nil, nil, nil, ""},
+		"a replay":           {report.Plans{Planned: 1}, &File{}, nil, nil, ""},
+		"interrupted":        {report.Plans{Planned: 9}, nil, errors.New("interrupted"), nil, ""},
+		"failures anyway":    {report.Plans{Planned: 9}, nil, nil, map[string]*finding.Finding{"": {}}, ""},
 	} {
-		s := &session{Options: Options{Budget: time.Second}, until: began.Add(13 * time.Second), replayed: test.replayed}
+		s := &session{Options: Options{Budget: time.Second}, until: began.Add(13 * time.Second), replayed: test.replayed, found: test.found}
 		s.report.Started, s.report.Plans = began, test.plans
 		err := s.tooShort(test.failed)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {

@@ -213,7 +213,7 @@ func (s *session) learn(ctx context.Context) error {
 	s.Accept.Mark(findings)
 	for _, f := range findings {
 		f.Plan = s.unharmed()
-		s.confirmed(f, &s.learnt[0])
+		s.confirmed(s.weighed(f), &s.learnt[0])
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/runlog"
 	"github.com/operon-framework/operon/internal/prove/testplan"
 	"github.com/operon-framework/operon/internal/prove/workload"
@@ -29,6 +30,18 @@ func TestRestless(t *testing.T) {
 		}
 		if test.want && (len(s.chosen()) > 0 || len(s.report.Notes) != 1) {
 			t.Errorf("%s: there are plans, or the notes are %q", name, s.report.Notes)
+		}
+	}
+}
+
+// Not to become silent in time is a note if it happened in one of several runs, and a failure if it always happens.
+func TestWeighed(t *testing.T) {
+	t.Parallel()
+	for want, f := range map[string]finding.Finding{
+		"flaky and slow": {Property: finding.Silent, Flaky: true}, "slow": {Property: finding.Silent}, "flaky": {Property: finding.Alive, Flaky: true},
+	} {
+		if got := (&session{}).weighed(f); (got.Level == finding.Note) != (want == "flaky and slow") {
+			t.Errorf("%s: the level is %q", want, got.Level)
 		}
 	}
 }

@@ -195,10 +195,7 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, f finding.Finding, 
 		return report.Failed, nil
 	}
 	f.Flaky, f.Seen = true, 1
-	if s.waits(f) {
-		f.Level = finding.Note // a slow machine may have been the reason
-	}
-	s.confirmed(f, seen)
+	s.confirmed(s.weighed(f), seen)
 	return report.Flaky, nil
 }
 
@@ -235,6 +232,15 @@ func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Tim
 		}
 	}
 	return f, nil, false
+}
+
+// weighed makes a flaky finding a note if it says no more than that something did not happen in time: a slow machine may have been
+// the reason.
+func (s *session) weighed(f finding.Finding) finding.Finding {
+	if f.Flaky && s.waits(f) {
+		f.Level = finding.Note
+	}
+	return f
 }
 
 // waits reports whether a finding says no more than that something did not happen in time.

@@ -60,7 +60,7 @@ func (m *moment) suspended(found []finding.Finding) []finding.Finding {
 	}
 	for i := range found {
 		found[i].Level = finding.Note
-		found[i].Message = "the spec seems to suspend the operator: a new object gets no children, and an existing one keeps its children unchanged"
+		found[i].Message = "the spec suspends the operator, or does not work: a new object gets no children, and an existing one keeps its children unchanged"
 	}
 	return found
 }
