@@ -55,13 +55,11 @@ func (d *deleting) uninstall(ctx context.Context, object *engine.Object, out *op
 	return err
 }
 
-// deleteHooks runs the hooks of an event and reports whether all have ended. Those that their policy deletes are deleted
-// when all have ended, so that none is created twice.
+// deleteHooks runs the hooks of an event and reports whether all have ended. Their objects remain until garbage collection
+// deletes them with their owner, whatever their policy is, so that none is created twice.
 func deleteHooks(ctx context.Context, object *engine.Object, out *operon.Finalization, r *rendered, event release.HookEvent) (bool, error) {
-	ended := map[*release.Hook]hookEnd{}
 	for _, name := range r.hooksOf(event) {
-		hook := r.hook(name)
-		end, err := runHook(ctx, out, out.Client(), object, hook, string(event)+"-"+string(object.UID))
+		end, err := runHook(ctx, out, out.Client(), object, r.hook(name), string(event)+"-"+string(object.UID))
 		switch {
 		case err != nil:
 			return false, fmt.Errorf("hook %s: %w", name, err)
@@ -71,15 +69,6 @@ func deleteHooks(ctx context.Context, object *engine.Object, out *operon.Finaliz
 		case end.Failed != "":
 			out.Fail(reasonHookFailed, fmt.Sprintf("hook %s: %s; to delete the object nevertheless, set the annotation %suninstall-disable-hooks to \"true\"", name, end.Failed, annotationPrefix))
 			return false, nil
-		}
-		ended[hook] = end
-	}
-	for hook, end := range ended {
-		if !end.deletes(hook) {
-			continue
-		}
-		if err := deleteHook(ctx, out.Client(), object, hook, end.UID); err != nil {
-			return false, err
 		}
 	}
 	return true, nil
