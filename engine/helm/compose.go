@@ -45,6 +45,8 @@ type composer struct {
 	overrides overrides
 	sources   []source
 	cluster   *cluster
+	// hideOverrides keeps the values of overrides out of events.
+	hideOverrides bool
 
 	mu     sync.Mutex
 	passes map[types.UID]*pass
@@ -118,7 +120,11 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 	}
 	if changed(object, r) {
 		for key, value := range c.overrides {
-			out.Warning(reasonOverrides, fmt.Sprintf("Chart value %q is overridden to %q by the operator's watches.yaml", key, value))
+			shown := fmt.Sprintf(" to %q", value)
+			if c.hideOverrides {
+				shown = ""
+			}
+			out.Warning(reasonOverrides, fmt.Sprintf("Chart value %q is overridden%s by the operator's watches.yaml", key, shown))
 		}
 	}
 	return nil

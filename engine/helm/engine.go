@@ -13,7 +13,10 @@ import (
 )
 
 // Engine runs the entries of watches.yaml that have the field chart.
-type Engine struct{}
+type Engine struct {
+	// HideOverrides keeps the values of overrideValues out of events.
+	HideOverrides bool
+}
 
 // Name implements engine.Engine: it is helm.
 func (Engine) Name() string { return "helm" }
@@ -24,7 +27,7 @@ func (Engine) Fields() engine.Fields {
 }
 
 // Load implements engine.Engine. It loads the chart, which stays in memory.
-func (Engine) Load(w *engine.Watch) (engine.Program, error) {
+func (e Engine) Load(w *engine.Watch) (engine.Program, error) {
 	path, err := w.Path("chart")
 	if err != nil {
 		return engine.Program{}, err
@@ -33,7 +36,7 @@ func (Engine) Load(w *engine.Watch) (engine.Program, error) {
 	if err != nil {
 		return engine.Program{}, w.Errorf("chart", "%w", err)
 	}
-	c := &composer{chart: loaded, watch: w, cluster: &cluster{}, passes: map[types.UID]*pass{}}
+	c := &composer{chart: loaded, watch: w, cluster: &cluster{}, passes: map[types.UID]*pass{}, hideOverrides: e.HideOverrides}
 	if c.overrides, err = readOverrides(w); err != nil {
 		return engine.Program{}, err
 	}
