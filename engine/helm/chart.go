@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"regexp"
@@ -28,19 +27,35 @@ func Load(path string) (*Chart, error) {
 	if err := loaded.Validate(); err != nil {
 		return nil, fmt.Errorf("load the chart %s: %w", path, err)
 	}
+	if missing := missing(loaded); missing != "" {
+		return nil, fmt.Errorf("load the chart %s: Chart.yaml requires the chart %s, which is not in its directory charts: add it with helm dependency build", path, missing)
+	}
 	c := &Chart{loaded: loaded}
 	c.findHooks(loaded)
 	return c, nil
 }
 
+// missing returns a chart that c requires and that is not there, or "".
+func missing(c *chart.Chart) string {
+	for _, required := range c.Metadata.Dependencies {
+		if !slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return d.Name() == required.Name }) {
+			return required.Name
+		}
+	}
+	return ""
+}
+
 // Name returns the name of the chart.
 func (c *Chart) Name() string { return c.loaded.Name() }
+
+// hookAnnotation matches the annotation of a hook that runs, or of one whose event is a template.
+var hookAnnotation = regexp.MustCompile(`helm\.sh/hook["']?\s*:.*((pre|post)-|\{\{)`)
 
 var deletionHook = regexp.MustCompile(`helm\.sh/hook["']?\s*:.*(pre|post)-delete`)
 
 func (c *Chart) findHooks(in *chart.Chart) {
 	for _, file := range in.Templates {
-		c.hooks = c.hooks || bytes.Contains(file.Data, []byte("helm.sh/hook"))
+		c.hooks = c.hooks || hookAnnotation.Match(file.Data)
 		c.deleteHooks = c.deleteHooks || deletionHook.Match(file.Data)
 	}
 	for _, dependency := range in.Dependencies() {

@@ -44,7 +44,7 @@ var budgets = map[string]budget{
 	"internal/ship/image":       {1650, 20},
 	"internal/tools/generate":   {2540, 6},
 	"internal/tools/project":    {1800, 31},
-	"internal/tools/scaffold":   {3300, 14},
+	"internal/tools/scaffold":   {3450, 15},
 	"internal/tools/up":         {2700, 11},
 	"cmd/operon":                {3250, 1},
 	"cluster/internal/instance": {2160, 19}, // since 82a1db8c with the logs of clusters that crashed
