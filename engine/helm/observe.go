@@ -31,9 +31,7 @@ func (c *composer) Observe(_ context.Context, object *engine.Object, seen *opero
 			Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: object.Generation,
 		})
 	}
-	if meta.FindStatusCondition(status.Conditions, conditionInitialized) == nil {
-		set(conditionInitialized, "Initialized", "")
-	}
+	set(conditionInitialized, "Initialized", "")
 	reason, message, failed := seen.Unapplied()
 	install := status.DeployedRelease == nil
 	switch {
