@@ -163,6 +163,13 @@ func (o *Observed) Child(ctx context.Context, object client.Object) (bool, error
 	return o.seen.Child(ctx, object)
 }
 
+// Unapplied returns why not all declared children are applied, as the Ready condition reports it. Both are empty if they
+// are, ready or not. failed means that an error is the reason, and not something to wait for.
+func (o *Observed) Unapplied() (reason, message string, failed bool) {
+	u := o.seen.Unapplied
+	return u.Reason, u.Message, u.Failed
+}
+
 // NotReady sets the condition Ready to False although all children are ready, such as when the last
 // backup failed. reason is one CamelCase word, message a sentence.
 func (o *Observed) NotReady(reason, message string) { o.seen.NotReady(reason, message) }

@@ -118,7 +118,7 @@ func newEmbedded(in ctrl.Manager, name string) (*operator, error) {
 	}
 	o := &operator{
 		name: name, home: cmp.Or(os.Getenv("POD_NAMESPACE"), metav1.NamespaceDefault), direct: direct,
-		managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{},
+		managed: map[schema.GroupKind]bool{}, offers: map[schema.GroupKind]action.Offer{},
 	}
 	o.log = in.GetLogger()
 	o.cached = map[schema.GroupKind]bool{}

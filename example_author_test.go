@@ -16,6 +16,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
@@ -445,6 +447,32 @@ func ExampleCacheError() {
 	fmt.Println(strings.Contains(refused.Error(), "operon.CacheAll"))
 	// Output:
 	// true
+}
+
+// An operator takes the gold Boxes over from an earlier one, whose finalizer is no longer needed. Kind is only necessary if the
+// scheme has several kinds for a Go type.
+func ExampleRetireFinalizers() {
+	operon.Main("box-operator", operon.API(addBox), operon.Manage(compose(copies),
+		operon.Kind(schema.GroupVersionKind{Group: "test.operon.dev", Version: "v1", Kind: "Box"}),
+		operon.Selector(labels.SelectorFromSet(labels.Set{"tier": "gold"})),
+		operon.RetireFinalizers("boxes.example.com/uninstall"),
+	))
+}
+
+// reporting is an observer that reports failures in words of its own.
+type reporting struct{ compose }
+
+func (reporting) Observe(_ context.Context, b *Box, seen *operon.Observed) error {
+	if reason, message, failed := seen.Unapplied(); failed {
+		seen.Degraded(reason, "the last change of "+b.Name+" had no effect: "+message)
+	}
+	return nil
+}
+
+// Observe runs although a child could not be applied.
+func ExampleObserved_Unapplied() {
+	fmt.Println(operon.Manage(reporting{compose(copies)}) != nil)
+	// Output: true
 }
 
 // Options of children and of kinds can be kept in variables.

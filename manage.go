@@ -71,11 +71,7 @@ func manageComposer[T client.Object](o *operator, composer Composer[T], settings
 	if err := manage(o, rolesOf(composer), settings); err != nil {
 		return err
 	}
-	object, err := newObject[T]()
-	if err != nil {
-		return err
-	}
-	kind, err := apiutil.GVKForObject(object, o.manager.GetScheme())
+	_, kind, err := objectOf[T](o, settings)
 	if err != nil {
 		return err
 	}
@@ -102,6 +98,16 @@ func init() {
 	}
 }
 
+// objectOf returns an empty object of the managed kind, and the kind: the one that the options name, or that of T.
+func objectOf[T client.Object](o *operator, settings manageSettings) (object T, kind schema.GroupVersionKind, err error) {
+	if object, err = newObject[T](); err != nil {
+		return object, kind, err
+	}
+	object.GetObjectKind().SetGroupVersionKind(settings.kind)
+	kind, err = apiutil.GVKForObject(object, o.manager.GetScheme())
+	return object, kind, err
+}
+
 // newObject returns an empty T.
 func newObject[T client.Object]() (T, error) {
 	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
@@ -115,7 +121,11 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 	if err := settings.validate(); err != nil {
 		return err
 	}
-	if !o.claim(reflect.TypeFor[T]()) {
+	object, kind, err := objectOf[T](o, settings)
+	if err != nil {
+		return err
+	}
+	if !o.claim(kind.GroupKind()) {
 		return errors.New("the operator manages it twice: each kind has one composer, which declares all of its children")
 	}
 	if roles.Upgrade != nil && o.version == "" {
@@ -129,33 +139,26 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 			(*q).Add(reconcile.Request{NamespacedName: key})
 		}
 	}}
-	r, err := reconcile.New(reconcile.Config[T]{
+	r, err = reconcile.New(reconcile.Config[T]{
 		Roles:   roles,
 		Manager: o.name,
 		Version: o.version,
 		API: reconcile.API{
 			Client: o.manager.GetClient(), Direct: o.direct, REST: o.manager.GetConfig(), Endpoints: o.wire, Writes: o.writes,
 		},
-		Telemetry:     reconcile.Telemetry{Tracer: o.tracer, History: o.history, Watches: o.tracker.Watches},
-		Reads:         func(reader types.NamespacedName) author.Reads { return o.read(waiting, reader) },
-		Mine:          o.mine(),
-		Record:        o.record,
-		ApplySets:     settings.applySets,
-		WithoutStatus: settings.withoutStatus,
-		Rate:          settings.rate,
-		Timeout:       settings.timeout,
-		DryRun:        o.dryRun,
-		Clock:         o.clock,
-		Events:        o.manager.GetEventRecorder(o.name),
+		Telemetry: reconcile.Telemetry{Tracer: o.tracer, History: o.history, Watches: o.tracker.Watches},
+		Reads:     func(reader types.NamespacedName) author.Reads { return o.read(waiting, reader) },
+		Mine:      o.mine(),
+		Record:    o.record,
+		Managed: reconcile.Managed{
+			Kind: kind, Retired: settings.retired, ApplySets: settings.applySets, WithoutStatus: settings.withoutStatus,
+		},
+		Rate:    settings.rate,
+		Timeout: settings.timeout,
+		DryRun:  o.dryRun,
+		Clock:   o.clock,
+		Events:  o.manager.GetEventRecorder(o.name),
 	})
-	if err != nil {
-		return err
-	}
-	object, err := newObject[T]()
-	if err != nil {
-		return err
-	}
-	kind, err := apiutil.GVKForObject(object, o.manager.GetScheme())
 	if err != nil {
 		return err
 	}
@@ -178,7 +181,7 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 		WatchesRawSource(takeQueue).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: settings.concurrency,
-			LogConstructor:          o.logOf(r.Kind()),
+			LogConstructor:          o.logOf(r.KindName()),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 				return queue.NewFair(name, limiter, o.log.WithValues("controller", name), settings.concurrency)

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/operon-framework/operon/internal/runtime/queue"
@@ -16,6 +19,8 @@ type ManageOption func(*manageSettings)
 
 // manageSettings are what the options of a Manage add up to.
 type manageSettings struct {
+	kind          schema.GroupVersionKind // empty: that of the Go type
+	retired       []string
 	concurrency   int
 	applySets     bool
 	rate          queue.Rate
@@ -39,6 +44,25 @@ func (s *manageSettings) validate() error {
 		return fmt.Errorf("RateLimit(%d, %s): want a burst of 1 or more, and a time", s.rate.Burst, s.rate.Every)
 	}
 	return nil
+}
+
+// Kind names the kind to manage if the scheme has several kinds for the Go type, as for the kinds of an engine (see
+// package engine). Default: the only kind of the Go type.
+func Kind(kind schema.GroupVersionKind) ManageOption {
+	return func(s *manageSettings) { s.kind = kind }
+}
+
+// Selector limits Manage to the objects of the kind whose labels match. Default: all.
+func Selector(selector labels.Selector) ManageOption {
+	return func(s *manageSettings) {
+		s.only = predicate.NewPredicateFuncs(func(o client.Object) bool { return selector.Matches(labels.Set(o.GetLabels())) })
+	}
+}
+
+// RetireFinalizers removes finalizers that an earlier operator of the kind set and that nobody else would remove: in
+// the write that sets those of this operator, and from an object that is being deleted after its children.
+func RetireFinalizers(names ...string) ManageOption {
+	return func(s *manageSettings) { s.retired = append(s.retired, names...) }
 }
 
 // Concurrency sets how many objects of the kind are reconciled concurrently, at least 1. Default: 8, because a

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -58,7 +57,7 @@ type operator struct {
 	manager  *healthy
 	direct   client.WithWatch
 	record   *reconcile.Record
-	managed  map[reflect.Type]bool
+	managed  map[schema.GroupKind]bool
 	clock    clock.PassiveClock
 	dryRun   func(report.Preview)
 	offers   map[schema.GroupKind]action.Offer // what can be done on objects, by their kind
@@ -78,7 +77,7 @@ type records struct {
 }
 
 // claim reports whether no other Manage is of the kind.
-func (o *operator) claim(kind reflect.Type) bool {
+func (o *operator) claim(kind schema.GroupKind) bool {
 	if o.managed[kind] {
 		return false
 	}
@@ -228,7 +227,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &operator{name: name, version: p.version, managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: showing(cfg.DryRun)}
+	o := &operator{name: name, version: p.version, managed: map[schema.GroupKind]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: showing(cfg.DryRun)}
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
 	o.overlay = freshness.NewOverlay(scheme, namespaces)

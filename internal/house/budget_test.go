@@ -15,22 +15,23 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000.
-const totalLines = 116_500
+const totalLines = 119_500
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
 var budgets = map[string]budget{
 	// Packages in which authors find everything in one place: the root package and the vocabularies of external resources and
 	// roles.
-	"":                        {3000, 66},
+	"":                        {3030, 69},
 	"external":                {860, 45},
 	"internal/runtime/author": {730, 42},
 
-	"internal/runtime/reconcile": {3520, 17}, // fifteen steps, one file each
-	"internal/runtime/shard":     {1800, 8},
+	"internal/runtime/reconcile": {3570, 18}, // fifteen steps, one file each
+	"internal/runtime/shard":     {1820, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // what the tests of eleven packages share
+	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
 	"internal/prove/oracle":     {2100, 8},
 	"internal/prove/proxy":      {2870, 8},
@@ -43,7 +44,7 @@ var budgets = map[string]budget{
 	"internal/ship/image":       {1650, 20},
 	"internal/tools/generate":   {2540, 6},
 	"internal/tools/project":    {1800, 31},
-	"internal/tools/scaffold":   {3300, 14},
+	"internal/tools/scaffold":   {3450, 15},
 	"internal/tools/up":         {2700, 11},
 	"cmd/operon":                {3250, 1},
 	"cluster/internal/instance": {2160, 19}, // since 82a1db8c with the logs of clusters that crashed

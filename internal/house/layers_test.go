@@ -23,7 +23,7 @@ var layers = map[string][]layer{
 		{"core", "pure decisions: no client, no clock, no goroutine", []part{{"internal/core"}}},
 		{"vocabulary", "what authors and the runtime speak in: API types, durable work, external resources", []part{{"api", "durable", "external"}}},
 		{"runtime", "what runs inside an operator; all I/O of an operator is here", []part{{"internal/runtime"}}},
-		{"framework", "what an operator's main package imports", []part{{"", "aggregated", "cel", "durable/steps", "durable/artifactstore"}}},
+		{"framework", "what an operator's main package imports", []part{{"", "aggregated", "cel", "durable/steps", "durable/artifactstore", "engine"}}},
 		{"tools", "what works on projects and clusters; never linked into an operator", []part{{"internal/tools", "local", "internal/testing", "internal/house"}}},
 		{"products", "what the tools add up to; these do not import each other", []part{{"internal/prove", "prove"}, {"internal/ship"}, {"operontest"}, {"aggregated/aggregatedtest"}}},
 		{"commands", "flags and printing", []part{{"cmd"}}},

@@ -16,6 +16,14 @@ type Observed struct {
 	reading
 	verdict
 	child func(context.Context, client.Object) (runtime.Object, error)
+	// Unapplied is empty if every declared child is applied.
+	Unapplied Unapplied
+}
+
+// Unapplied is why not every declared child is applied. Failed means that something failed, as opposed to a wait.
+type Unapplied struct {
+	Reason, Message string
+	Failed          bool
 }
 
 // Child reads the live state of a child that was composed, by its kind and name, into

@@ -30,6 +30,8 @@ type applied struct {
 	live map[plan.ID]*plan.Live
 	// held is how long the first of the repairs is held back; 0 means that none is.
 	held time.Duration
+	// complete means that every child was applied, ready or not.
+	complete bool
 	// duel is the report about dueling controllers.
 	duel string
 }
@@ -57,7 +59,9 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (applied, outcome
 	done, carried := carrierOf(r, p).carryOut(ctx, p.seen, p.actions)
 	var duels outcome.Outcome
 	done.duel, duels = duel(&p.known.duels, done.held, r.Clock.Now())
-	return done, outcome.Combine(append(slices.Clone(p.composed.waits), carried, duels)...), nil
+	combined := outcome.Combine(append(slices.Clone(p.composed.waits), carried, duels)...)
+	done.complete = !combined.Ends()
+	return done, combined, nil
 }
 
 // carrier executes plans for the children of one object.

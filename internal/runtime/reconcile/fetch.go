@@ -13,7 +13,7 @@ import (
 
 // fetch reads the object. The reconcile of a deleted object stops here.
 func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (*object[T], outcome.Outcome, error) {
-	read, err := newObject[T]()
+	read, err := newObject[T](r.kind)
 	if err != nil {
 		return nil, outcome.Done(), err
 	}

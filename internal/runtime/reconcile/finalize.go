@@ -46,6 +46,7 @@ func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outco
 	return outcome.Stop(0), client.IgnoreNotFound(p.object.patchMetadata(ctx, func(o client.Object) {
 		controllerutil.RemoveFinalizer(o, Finalizer)
 		controllerutil.RemoveFinalizer(o, ExternalFinalizer)
+		retire(o, r.Retired)
 	}))
 }
 

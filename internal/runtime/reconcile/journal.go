@@ -110,7 +110,7 @@ func (o *object[T]) writeLocked(ctx context.Context, write func() error) error {
 // confirm returns durable.ErrSuperseded if the journal is no longer the one of the reconcile. Writes then build on
 // the object as it is now.
 func (o *object[T]) confirm(ctx context.Context) error {
-	now, err := newObject[T]()
+	now, err := newObject[T](o.kind)
 	if err != nil {
 		return err
 	}

@@ -37,11 +37,19 @@ func writeMetadata[T client.Object](ctx context.Context, r *Reconciler[T], p *pa
 		if !needed {
 			controllerutil.RemoveFinalizer(o, Finalizer)
 		}
+		retire(o, r.Retired)
 		describe(o, r.Manager, p.composed.declared)
 		if needed || r.ApplySets {
 			describeSet(o, p.object.id, r.Manager, p.composed.desired, p.seen.owned)
 		}
 	})
+}
+
+// retire removes the finalizers of an earlier operator.
+func retire(object client.Object, finalizers []string) {
+	for _, name := range finalizers {
+		controllerutil.RemoveFinalizer(object, name)
+	}
 }
 
 // describeSet writes the labels and annotations of an ApplySet's parent.

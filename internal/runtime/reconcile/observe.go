@@ -24,6 +24,9 @@ func (r *Reconciler[T]) observe(ctx context.Context, p *pass[T]) (author.Verdict
 		return children.whole(ctx, p.live(id))
 	}
 	observed := author.NewObserved(p.object.now, p.reads, p.outside.known, child)
+	if o := p.outcome(); !p.applied.complete {
+		observed.Unapplied = author.Unapplied{Reason: o.Reason(), Message: o.Message(), Failed: o.Kind() > outcome.KindWait}
+	}
 	if err := r.Roles.Observe(ctx, p.object.now, observed); err != nil {
 		return author.Verdict{}, outcome.Done(), err
 	}

@@ -61,6 +61,20 @@ type Telemetry struct {
 	Watches func() int
 }
 
+// Managed is how the objects of the kind themselves are managed.
+type Managed struct {
+	// Kind is the kind of the objects. It is empty if T is the Go type of one kind only.
+	Kind schema.GroupVersionKind
+	// Retired are finalizers of an earlier operator, which are removed.
+	Retired []string
+	// ApplySets adds to every object the metadata of the parent of an ApplySet, which costs one additional write
+	// per object. Objects with the finalizer have it anyway.
+	ApplySets bool
+	// WithoutStatus manages a kind whose status belongs to other managers, or that has none: its report is
+	// stored in memory, and sent as events.
+	WithoutStatus bool
+}
+
 // Config of a reconciler.
 type Config[T client.Object] struct {
 	// Roles are the author's functions.
@@ -73,12 +87,7 @@ type Config[T client.Object] struct {
 	Telemetry
 	// Record is the record of the operator, shared by its kinds.
 	Record *Record
-	// ApplySets adds to every object the metadata of the parent of an ApplySet, which costs one additional write
-	// per object. Objects with the finalizer have it anyway.
-	ApplySets bool
-	// WithoutStatus manages a kind whose status belongs to other managers, or that has none: its report is
-	// stored in memory, and sent as events.
-	WithoutStatus bool
+	Managed
 	// Events records events.
 	Events events.EventRecorder
 	// Rate limits how often one object is reconciled. Zero means queue.DefaultRate.
@@ -120,7 +129,7 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	r.applier = apply.New(apply.Config{
 		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Writes: cfg.Writes, Children: r.kinds.children, Fenced: cfg.Mine != nil,
 	})
-	object, err := newObject[T]()
+	object, err := newObject[T](cfg.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +161,8 @@ func checkStatus[T client.Object](cfg Config[T], object T) error {
 	return checkWorker(cfg.Roles, object)
 }
 
-// newObject returns an empty T.
-func newObject[T client.Object]() (T, error) {
+// newObject returns an empty T of a kind.
+func newObject[T client.Object](of schema.GroupVersionKind) (T, error) {
 	kind := reflect.TypeFor[T]()
 	if kind.Kind() != reflect.Pointer {
 		return *new(T), fmt.Errorf("%s is not a pointer to a struct", kind)
@@ -162,11 +171,12 @@ func newObject[T client.Object]() (T, error) {
 	if !ok {
 		return *new(T), fmt.Errorf("%s cannot be made", kind)
 	}
+	object.GetObjectKind().SetGroupVersionKind(of)
 	return object, nil
 }
 
-// Kind returns the kind of the objects, without its group.
-func (r *Reconciler[T]) Kind() string { return r.kind.Kind }
+// KindName returns the kind of the objects, without its group.
+func (r *Reconciler[T]) KindName() string { return r.kind.Kind }
 
 // Trigger records why an object is reconciled, before it is queued.
 func (r *Reconciler[T]) Trigger(key types.NamespacedName, why trigger.Cause) {

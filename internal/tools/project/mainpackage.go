@@ -34,6 +34,9 @@ func (m Main) Mentions(text string) bool { return m.strings[text] }
 
 // findMain finds the main package: the wanted one, or the first in the usual places.
 func findMain(dir, wanted string) (Main, error) {
+	if wanted == "" && stock(dir) {
+		return Main{Package: StockMain}, nil
+	}
 	if wanted != "" {
 		found, err := readMain(dir, filepath.Clean(wanted))
 		if err == nil && found == nil {

@@ -42,9 +42,12 @@ var frameworks = []struct {
 }
 
 func readModule(dir string) (Module, error) {
+	if stock(dir) {
+		return stockModule(dir), nil
+	}
 	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Module{}, fmt.Errorf("%s is not an operator project: it has no go.mod; name the directory that holds the operator's go.mod", dir)
+		return Module{}, fmt.Errorf("%s is not an operator project: it has neither a go.mod nor a watches.yaml; name the directory that holds one of them", dir)
 	}
 	if err != nil {
 		return Module{}, err

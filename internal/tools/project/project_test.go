@@ -118,7 +118,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		changes files
 		want    []string
 	}{
-		"no go.mod":        {files{"go.mod": ""}, []string{"is not an operator project: it has no go.mod"}},
+		"no go.mod":        {files{"go.mod": ""}, []string{"is not an operator project: it has neither a go.mod nor a watches.yaml"}},
 		"a broken go.mod":  {files{"go.mod": "module x\nrequire (\n"}, []string{"go.mod:2"}},
 		"no module line":   {files{"go.mod": "go 1.26\n"}, []string{"has no module line", "go mod init"}},
 		"no main package":  {files{"main.go": ""}, []string{"no main package in ., ./cmd or a directory below ./cmd"}},

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // CompileError is the error of an operator that does not compile.
@@ -33,6 +35,13 @@ func CanBuild() error {
 // Build compiles the main package in dir to target, which is replaced only on success. For errors in the project it returns a
 // *CompileError.
 func Build(ctx context.Context, dir, mainPackage, target string) error {
+	if mainPackage == project.StockMain {
+		return stock(ctx, target)
+	}
+	return compile(ctx, dir, target, mainPackage)
+}
+
+func compile(ctx context.Context, dir, target, mainPackage string) error {
 	next := target + ".next"
 	defer os.Remove(next)
 	if err := copyFile(target, next); err != nil {

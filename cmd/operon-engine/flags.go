@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// settings are what the command line says besides the flags of operon.Main.
+type settings struct {
+	watches        string
+	name           string
+	leaseNamespace string
+	period         time.Duration
+	concurrency    int
+	hideOverrides  bool
+	namespaced     bool // --namespace is set
+}
+
+// Flags of Operator SDK's Helm operator that operon.Main has under other names, and those that have no effect here: metrics that
+// are served over TLS are always authorized, and HTTP/2 is never served.
+var (
+	renamed = map[string]string{
+		"metrics-addr": "metrics-bind-address", "enable-leader-election": "leader-elect", "zap-log-level": "log-level",
+	}
+	ignored = []string{"metrics-require-rbac", "enable-http2", "zap-devel", "zap-stacktrace-level", "zap-time-encoding"}
+	// switches are the flags that may be written without a value.
+	switches = []string{
+		"metrics-secure", "metrics-require-rbac", "enable-http2", "leader-elect", "enable-leader-election", "suppress-override-values",
+		"zap-devel", "dry-run", "h", "help",
+	}
+)
+
+// translate takes the flags of this program from a command line, and returns the rest for operon.Main.
+func translate(args []string) (settings, []string, error) {
+	s := settings{watches: "./watches.yaml"}
+	var rest []string
+	if len(args) > 0 && args[0] == "run" {
+		args = args[1:]
+	}
+	for len(args) > 0 {
+		name, value, used, err := next(args)
+		if err != nil {
+			return s, nil, err
+		}
+		args = args[used:]
+		taken, err := s.take(name, value)
+		if err != nil {
+			return s, nil, fmt.Errorf("--%s %q: %w", name, value, err)
+		}
+		if taken || slices.Contains(ignored, name) {
+			continue
+		}
+		s.namespaced = s.namespaced || name == "namespace"
+		rest = append(rest, passed(name, value))
+	}
+	return s, rest, nil
+}
+
+// next returns the name and the value of the first flag, and how many arguments it has.
+func next(args []string) (name, value string, used int, err error) {
+	flag, dashed := strings.CutPrefix(args[0], "-")
+	flag = strings.TrimPrefix(flag, "-")
+	if !dashed || flag == "" {
+		return "", "", 0, fmt.Errorf("unexpected argument %q", args[0])
+	}
+	name, value, found := strings.Cut(flag, "=")
+	switch {
+	case found:
+		return name, value, 1, nil
+	case slices.Contains(switches, name):
+		return name, "true", 1, nil
+	case len(args) == 1:
+		return "", "", 0, fmt.Errorf("--%s needs a value", name)
+	}
+	return name, args[1], 2, nil
+}
+
+// take reads a flag of this program. It returns false for another flag.
+func (s *settings) take(name, value string) (taken bool, err error) {
+	switch name {
+	case "watches-file":
+		s.watches = value
+	case "leader-election-id":
+		s.name = value
+	case "leader-election-namespace":
+		s.leaseNamespace = value
+	case "reconcile-period":
+		if s.period, err = time.ParseDuration(value); err == nil && s.period < 0 {
+			err = fmt.Errorf("want a duration such as 5m, or 0 for none")
+		}
+	case "max-concurrent-reconciles":
+		if s.concurrency, err = strconv.Atoi(value); err == nil && s.concurrency < 1 {
+			err = fmt.Errorf("want 1 or more")
+		}
+	case "suppress-override-values":
+		s.hideOverrides, err = strconv.ParseBool(value)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// passed returns a flag for operon.Main.
+func passed(name, value string) string {
+	if other, ok := renamed[name]; ok {
+		name = other
+	}
+	if name == "zap-encoder" {
+		name = "log-format"
+		if value == "console" {
+			value = "text"
+		}
+	}
+	return "--" + name + "=" + value
+}

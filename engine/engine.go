@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/operon-framework/operon"
+)
+
+// Engine makes composers of the entries of watches.yaml that it recognizes.
+type Engine interface {
+	// Name of the engine, for messages: one word in lower case.
+	Name() string
+	// Fields of an entry of watches.yaml that the engine reads, besides those of Watch.
+	Fields() Fields
+	// Load reads what an entry names. It connects to no cluster. Errors begin with the place in the file: see
+	// Watch.Errorf.
+	Load(watch *Watch) (Program, error)
+}
+
+// Fields are fields of an entry of watches.yaml.
+type Fields struct {
+	// Selecting are the fields of which an entry has one to be the engine's: no two engines share one.
+	Selecting []string
+	// Others are the other fields.
+	Others []string
+}
+
+// Program is an entry of watches.yaml, ready to run.
+type Program struct {
+	// Composer declares the children of the objects. It may have any further methods that package operon calls.
+	Composer operon.Composer[*Object]
+	// Options are those that the engine needs in addition to the kind and what Watch has.
+	Options []operon.ManageOption
+	// Setup runs before the operator starts. It may be nil.
+	Setup operon.Option
+}
+
+// Options returns the parts of an operator that manage the kinds of watches.
+func Options(watches []*Watch) ([]operon.Option, error) {
+	var options []operon.Option
+	var errs []error
+	for _, watch := range watches {
+		program, err := watch.engine.Load(watch)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		options = append(options, watch.options(program)...)
+	}
+	return options, errors.Join(errs...)
+}
+
+func (w *Watch) options(program Program) []operon.Option {
+	settings := append([]operon.ManageOption{operon.Kind(w.Kind)}, program.Options...)
+	if w.Selector != nil {
+		settings = append(settings, operon.Selector(w.Selector))
+	}
+	if w.MaxConcurrentReconciles > 0 {
+		settings = append(settings, operon.Concurrency(w.MaxConcurrentReconciles))
+	}
+	options := []operon.Option{operon.API(w.register), operon.Manage(program.Composer, settings...)}
+	if program.Setup != nil {
+		options = append(options, program.Setup)
+	}
+	return options
+}
+
+// register adds the kind of the watch to the scheme of an operator.
+func (w *Watch) register(scheme *runtime.Scheme) error {
+	if clientgoscheme.Scheme.Recognizes(w.Kind) {
+		return w.Errorf("kind", "%s is built into Kubernetes: the %s engine manages custom resources only", w.Kind.Kind, w.engine.Name())
+	}
+	if scheme.Recognizes(w.Kind) {
+		return w.Errorf("kind", "%s is also managed by a composer in Go: each kind has one", w.Kind.Kind)
+	}
+	register(scheme, w.Kind)
+	return nil
+}
+
+// Engine returns the name of the engine of a watch.
+func (w *Watch) Engine() string { return w.engine.Name() }
+
+// unknown is the error for an entry that no engine recognizes.
+func unknown(engines []Engine) error {
+	var fields []string
+	for _, e := range engines {
+		fields = append(fields, e.Fields().Selecting...)
+	}
+	return fmt.Errorf("no engine recognizes the entry: want one of the fields %v", fields)
+}

@@ -1,0 +1,249 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/engine"
+)
+
+// Labels and annotations that Helm and its operator write on children.
+const (
+	chartLabel           = "helm.sdk.operatorframework.io/chart"
+	managedByLabel       = "app.kubernetes.io/managed-by"
+	releaseAnnotation    = "meta.helm.sh/release-name"
+	releaseNSAnnotation  = "meta.helm.sh/release-namespace"
+	policyAnnotation     = "helm.sh/resource-policy"
+	annotationPrefix     = "helm.sdk.operatorframework.io/"
+	forceAnnotation      = annotationPrefix + "upgrade-force"
+	periodAnnotation     = annotationPrefix + "reconcile-period"
+	reasonValuesMissing  = "ValuesMissing"
+	reasonHooks          = "HooksRunning"
+	reasonOverrides      = "OverrideValuesInUse"
+	reasonPeriod         = "InvalidReconcilePeriod"
+	generatedNameEnd     = "-generated"
+	maxReleaseNameLength = 53
+)
+
+// composer makes the children of objects from a chart.
+type composer struct {
+	chart     *Chart
+	watch     *engine.Watch
+	overrides overrides
+	sources   []source
+	cluster   *cluster
+	// hideOverrides keeps the values of overrides out of events.
+	hideOverrides bool
+
+	mu     sync.Mutex
+	passes map[types.UID]*pass
+}
+
+// cluster is what a chart may ask of the cluster. It is set before the operator starts.
+type cluster struct {
+	mapper       meta.RESTMapper
+	capabilities *common.Capabilities
+}
+
+// pass is what is known of an object within one reconcile.
+type pass struct {
+	rendered *rendered
+	// blocked is why the hooks that come first are not done.
+	blocked string
+	// more means that hooks follow when all objects are applied.
+	more bool
+}
+
+// begin returns the pass of an object, which ends with Observe.
+func (c *composer) begin(object *engine.Object) *pass {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.passes[object.UID]
+	if p == nil {
+		p = &pass{}
+		c.passes[object.UID] = p
+	}
+	return p
+}
+
+func (c *composer) end(object *engine.Object) *pass {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.passes[object.UID]
+	delete(c.passes, object.UID)
+	return p
+}
+
+// Compose implements operon.Composer.
+func (c *composer) Compose(ctx context.Context, object *engine.Object, out *operon.Composition) error {
+	p := c.begin(object)
+	r, err := c.release(ctx, object, out, func(generate func(map[string][]byte)) error {
+		return out.GeneratedSecret(ctx, c.secret(object), generate)
+	})
+	if missing := (*missingError)(nil); errors.As(err, &missing) {
+		out.Wait(reasonValuesMissing, missing.text)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.schedule(object, out)
+	if p.blocked != "" {
+		out.Wait(reasonHooks, p.blocked)
+		return nil
+	}
+	p.rendered = r
+	adopted, err := earlier(object)
+	if err != nil {
+		out.Warning(ReasonChartError, fmt.Sprintf("the manifest of the earlier operator cannot be read: %v", err))
+	}
+	for _, rendered := range r.objects {
+		options := optionsOf(object, rendered)
+		if adopted[keyOf(rendered)] {
+			options = append(options, operon.Adopt())
+		}
+		mark(rendered, object, c.chart.Name())
+		out.Child(rendered, options...)
+	}
+	if changed(object, r) {
+		for key, value := range c.overrides {
+			shown := fmt.Sprintf(" to %q", value)
+			if c.hideOverrides {
+				shown = ""
+			}
+			out.Warning(reasonOverrides, fmt.Sprintf("Chart value %q is overridden%s by the operator's watches.yaml", key, shown))
+		}
+	}
+	return nil
+}
+
+// schedule reconciles the object again after its period, if it has one.
+func (c *composer) schedule(object *engine.Object, out *operon.Composition) {
+	period := c.watch.ReconcilePeriod
+	if text := object.Annotations[periodAnnotation]; text != "" {
+		parsed, err := time.ParseDuration(text)
+		if err != nil || parsed < 0 {
+			out.Warning(reasonPeriod, fmt.Sprintf("the annotation %s is %q, which is not a duration such as 5m; it is ignored", periodAnnotation, text))
+		} else {
+			period = parsed
+		}
+	}
+	if period > 0 {
+		out.RequeueAfter(period)
+	}
+}
+
+// secret holds what random functions of the chart returned for an object.
+func (c *composer) secret(object *engine.Object) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Name: operon.Name(253, object.Name, strings.ToLower(c.watch.Kind.Kind)+generatedNameEnd), Namespace: object.Namespace,
+	}}
+}
+
+// release renders the chart for an object, in the revision that its status records, or in the next one if something else
+// comes of it. store keeps what random functions return; nothing is stored if the chart calls none.
+func (c *composer) release(ctx context.Context, object *engine.Object, reader Reader, store func(generate func(map[string][]byte)) error) (*rendered, error) {
+	if err := chartutil.ValidateReleaseName(object.Name); err != nil {
+		return nil, operon.TerminalError(ReasonInvalidReleaseName, fmt.Errorf("the name %q cannot be the name of a Helm release: it may have %d characters, letters, digits and hyphens", object.Name, maxReleaseNameLength))
+	}
+	values, err := c.values(ctx, object, reader)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := revisionOf(ctx, object, reader)
+	if err != nil {
+		return nil, err
+	}
+	render := func(kept *generated) (*rendered, error) {
+		in := input{
+			name: object.Name, namespace: object.Namespace, revision: revision, values: values,
+			lookup: &lookup{ctx: ctx, reader: reader, mapper: c.cluster.mapper}, generated: kept, capabilities: c.cluster.capabilities,
+		}
+		r, err := c.chart.render(ctx, in)
+		if err != nil || !changed(object, r) || object.Status.DeployedRelease == nil {
+			return r, err
+		}
+		in.revision, in.generated = revision+1, newGenerated(kept.data)
+		return c.chart.render(ctx, in)
+	}
+	without := trial()
+	r, err := render(without)
+	if !without.used() {
+		return r, err
+	}
+	if failed := store(func(data map[string][]byte) { r, err = render(newGenerated(data)) }); failed != nil {
+		return nil, failed
+	}
+	return r, err
+}
+
+// values returns the values of a release: those of Secrets and ConfigMaps, of the spec and of the overrides, of which later
+// ones win.
+func (c *composer) values(ctx context.Context, object *engine.Object, reader Reader) (map[string]any, error) {
+	var sources []map[string]any
+	for _, source := range c.sources {
+		values, err := source.read(ctx, object.Name, reader)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, values)
+	}
+	spec, err := specOf(object)
+	if err != nil {
+		return nil, err
+	}
+	overridden, err := c.overrides.values()
+	return merge(append(sources, spec, overridden)...), err
+}
+
+// changed reports whether something else was rendered than what the status records. A release of an earlier operator is
+// not a change.
+func changed(object *engine.Object, r *rendered) bool {
+	recorded := object.Status.DeployedRelease
+	return recorded == nil || recorded.Digest != "" && recorded.Digest != r.digest
+}
+
+// optionsOf returns how a child is handled.
+func optionsOf(object *engine.Object, rendered *unstructured.Unstructured) []operon.ChildOption {
+	var options []operon.ChildOption
+	if isKept(rendered) {
+		options = append(options, operon.Orphan())
+	}
+	if object.Annotations[forceAnnotation] == "true" {
+		options = append(options, operon.Replace())
+	}
+	return options
+}
+
+// isKept reports whether an object stays when its release is deleted.
+func isKept(rendered *unstructured.Unstructured) bool {
+	return strings.EqualFold(strings.TrimSpace(rendered.GetAnnotations()[policyAnnotation]), "keep")
+}
+
+// mark sets the labels and annotations by which Helm knows the objects of a release.
+func mark(rendered *unstructured.Unstructured, object *engine.Object, chart string) {
+	labels, annotations := rendered.GetLabels(), rendered.GetAnnotations()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	labels[chartLabel], labels[managedByLabel] = chart, "Helm"
+	annotations[releaseAnnotation], annotations[releaseNSAnnotation] = object.Name, object.Namespace
+	rendered.SetLabels(labels)
+	rendered.SetAnnotations(annotations)
+}

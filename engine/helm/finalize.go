@@ -1,0 +1,106 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	release "helm.sh/helm/v4/pkg/release/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/internal/core/plan"
+)
+
+// deleting is the composer of a chart with hooks before or after a deletion.
+type deleting struct{ *hooked }
+
+const reasonHookFailed = "HookFailed"
+
+// Finalize implements operon.Finalizer: the hooks before the deletion, and if there are some after it, the deletion of the
+// objects, and those hooks. A chart that cannot be rendered any longer does not prevent the deletion.
+func (d *deleting) Finalize(ctx context.Context, object *engine.Object, out *operon.Finalization) error {
+	if object.Annotations[annotationPrefix+"uninstall-disable-hooks"] == "true" || object.Status.DeployedRelease == nil {
+		return nil
+	}
+	r, err := d.release(ctx, object, out, func(generate func(map[string][]byte)) error {
+		secret := d.secret(object)
+		_, err := out.Get(ctx, secret)
+		data := secret.Data
+		if data == nil {
+			data = map[string][]byte{}
+		}
+		generate(data)
+		return err
+	})
+	if err != nil {
+		out.Warning(ReasonChartError, fmt.Sprintf("The hooks of the deletion are skipped: %v", err))
+		return nil
+	}
+	return d.uninstall(ctx, object, out, r)
+}
+
+func (d *deleting) uninstall(ctx context.Context, object *engine.Object, out *operon.Finalization, r *rendered) error {
+	done, err := deleteHooks(ctx, object, out, r, release.HookPreDelete)
+	if !done || err != nil || len(r.hooksOf(release.HookPostDelete)) == 0 {
+		return err
+	}
+	gone, err := deleteObjects(ctx, object, out, r)
+	if !gone || err != nil {
+		return err
+	}
+	_, err = deleteHooks(ctx, object, out, r, release.HookPostDelete)
+	return err
+}
+
+// deleteHooks runs the hooks of an event and reports whether all have ended. Their objects remain until garbage collection
+// deletes them with their owner, whatever their policy is, so that none is created twice.
+func deleteHooks(ctx context.Context, object *engine.Object, out *operon.Finalization, r *rendered, event release.HookEvent) (bool, error) {
+	for _, name := range r.hooksOf(event) {
+		end, err := runHook(ctx, out, out.Client(), object, r.hook(name), string(event)+"-"+string(object.UID))
+		switch {
+		case err != nil:
+			return false, fmt.Errorf("hook %s: %w", name, err)
+		case end.Waits != "":
+			out.Wait(reasonHooks, fmt.Sprintf("hook %s: %s", name, end.Waits))
+			return false, nil
+		case end.Failed != "":
+			out.Fail(reasonHookFailed, fmt.Sprintf("hook %s: %s; to delete the object nevertheless, set the annotation %suninstall-disable-hooks to \"true\"", name, end.Failed, annotationPrefix))
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// deleteObjects deletes the objects of a release, the last first, and reports whether they are gone.
+func deleteObjects(ctx context.Context, object *engine.Object, out *operon.Finalization, r *rendered) (bool, error) {
+	gone := true
+	for _, rendered := range slices.Backward(r.objects) {
+		if isKept(rendered) {
+			continue
+		}
+		live := &metav1.PartialObjectMetadata{}
+		live.SetGroupVersionKind(rendered.GroupVersionKind())
+		live.SetNamespace(rendered.GetNamespace())
+		live.SetName(rendered.GetName())
+		exists, err := out.Get(ctx, live)
+		if err != nil {
+			return false, err
+		}
+		if !exists || live.Labels[plan.OwnerLabel] != string(object.UID) {
+			continue
+		}
+		gone = false
+		out.Wait(reasonHooks, fmt.Sprintf("%s %s is being deleted", rendered.GetKind(), rendered.GetName()))
+		uid := live.GetUID()
+		err = out.Client().Delete(ctx, live, client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &uid})
+		if client.IgnoreNotFound(err) != nil {
+			return false, err
+		}
+	}
+	return gone, nil
+}
+
+var _ operon.Finalizer[*engine.Object] = (*deleting)(nil)

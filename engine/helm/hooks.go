@@ -1,0 +1,318 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	release "helm.sh/helm/v4/pkg/release/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/engine"
+)
+
+// hooked is the composer of a chart with hooks. Each hook is a step that is done once for a revision.
+type hooked struct{ *composer }
+
+// wanted is what a run of hooks is for. It is stored in the object's journal.
+type wanted struct {
+	Revision int64  `json:"revision"`
+	Digest   string `json:"digest"`
+	// First and Last are the names of the hooks before and after the objects are applied.
+	First []string `json:"first,omitempty"`
+	Last  []string `json:"last,omitempty"`
+}
+
+// RunWorkflow implements operon.WorkflowRunner.
+func (h *hooked) RunWorkflow(ctx context.Context, object *engine.Object, run *durable.Run) error {
+	p := h.begin(object)
+	p.blocked = "the hooks of the chart have not run"
+	incomplete := false
+	r, err := h.release(ctx, object, run, func(generate func(map[string][]byte)) error {
+		secret := h.secret(object)
+		if _, err := run.Get(ctx, secret); err != nil {
+			return err
+		}
+		data := map[string][]byte{}
+		maps.Copy(data, secret.Data)
+		generate(data)
+		incomplete = len(data) > len(secret.Data)
+		return nil
+	})
+	if err != nil {
+		return run.Retry(err) // Compose reports the same
+	}
+	if incomplete { // Compose stores the values, which hooks may need
+		return run.Wait("the values that the chart generates are stored first")
+	}
+	want, ok, err := due(object, run, r)
+	if err != nil || !ok {
+		p.blocked = ""
+		return err
+	}
+	current, err := durable.Begin(run, want)
+	if err != nil {
+		return err
+	}
+	if current.Digest != want.Digest {
+		run.Cancel("a newer revision replaces it")
+	}
+	return h.take(ctx, object, run, r, current, p)
+}
+
+// take does the steps of a run.
+func (h *hooked) take(ctx context.Context, object *engine.Object, run *durable.Run, r *rendered, current wanted, p *pass) error {
+	for _, name := range current.First {
+		if err := doHook(ctx, run, object, r, name); err != nil {
+			p.blocked = "hooks: " + err.Error()
+			return err
+		}
+	}
+	p.blocked, p.more = "", len(current.Last) > 0
+	if len(current.Last) == 0 {
+		return nil
+	}
+	applied := durable.Step[bool]{Name: "apply", Do: func(context.Context, *durable.Attempt) (bool, error) {
+		if changed(object, r) {
+			return false, durable.Wait("the objects of the chart are being applied")
+		}
+		return true, nil
+	}}
+	if _, err := durable.Do(ctx, run, applied); err != nil {
+		return err
+	}
+	for _, name := range current.Last {
+		if err := doHook(ctx, run, object, r, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// due returns the run of hooks that is due for what was rendered. It returns false if none is.
+func due(object *engine.Object, run *durable.Run, r *rendered) (wanted, bool, error) {
+	current, begun, err := durable.Current[wanted](run)
+	if err != nil {
+		return wanted{}, false, err
+	}
+	want := wanted{Revision: r.revision, Digest: r.digest}
+	first, last, disabled := release.HookPreInstall, release.HookPostInstall, "install-disable-hooks"
+	if r.revision > 1 {
+		first, last, disabled = release.HookPreUpgrade, release.HookPostUpgrade, "upgrade-disable-hooks"
+	}
+	if object.Annotations[annotationPrefix+disabled] != "true" {
+		want.First, want.Last = r.hooksOf(first), r.hooksOf(last)
+	}
+	switch {
+	case begun && current.Digest == r.digest && current.Revision == r.revision:
+		return current, true, nil
+	case changed(object, r):
+		return want, begun || len(want.First)+len(want.Last) > 0, nil
+	case begun: // back to what is applied: the hooks of another revision are given up
+		return wanted{Revision: r.revision, Digest: r.digest}, true, nil
+	}
+	return wanted{}, false, nil
+}
+
+// hooksOf returns the names of the hooks of an event, in the order of their weights.
+func (r *rendered) hooksOf(event release.HookEvent) []string {
+	var names []string
+	for _, hook := range r.hooks {
+		if slices.Contains(hook.Events, event) {
+			names = append(names, hookName(hook))
+		}
+	}
+	return names
+}
+
+func hookName(hook *release.Hook) string { return hook.Kind + " " + hook.Name }
+
+func (r *rendered) hook(name string) *release.Hook {
+	for _, hook := range r.hooks {
+		if hookName(hook) == name {
+			return hook
+		}
+	}
+	return nil
+}
+
+// doHook runs a hook once, and then deletes what its policy does not keep, in a step of its own: what is deleted is not
+// created again after a crash.
+func doHook(ctx context.Context, run *durable.Run, object *engine.Object, r *rendered, name string) error {
+	hook := r.hook(name)
+	ended, err := durable.Do(ctx, run, durable.Step[hookEnd]{
+		Name: name,
+		Do: func(ctx context.Context, a *durable.Attempt) (hookEnd, error) {
+			end, err := runHook(ctx, a, a.Client, object, hook, a.Key)
+			if err == nil && end.Waits != "" {
+				return end, durable.Wait(end.Waits)
+			}
+			return end, err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if ended.deletes(hook) {
+		if _, err := durable.Do(ctx, run, durable.Step[bool]{
+			Name: name + " is deleted",
+			Do: func(ctx context.Context, a *durable.Attempt) (bool, error) {
+				return true, deleteHook(ctx, a.Client, object, hook, ended.UID)
+			},
+		}); err != nil {
+			return err
+		}
+	}
+	if ended.Failed != "" {
+		return fmt.Errorf("hook %s: %s", name, ended.Failed)
+	}
+	return nil
+}
+
+// hookEnd is how a hook ended: well if Waits and Failed are empty.
+type hookEnd struct {
+	// UID is that of its object, if it was created.
+	UID string `json:"uid,omitempty"`
+	// Waits is why the hook has not ended, Failed why it failed.
+	Waits  string `json:"-"`
+	Failed string `json:"failed,omitempty"`
+}
+
+// deletes reports whether the policy of a hook deletes its object at this end.
+func (e hookEnd) deletes(hook *release.Hook) bool {
+	policy := release.HookSucceeded
+	if e.Failed != "" {
+		policy = release.HookFailed
+	}
+	return hook != nil && e.UID != "" && has(hook, policy)
+}
+
+// hookKey is the annotation of a hook's object with the step that it was created for.
+const hookKey = "operon.dev/step"
+
+// runHook creates the object of a hook and reports how far it is.
+func runHook(ctx context.Context, reader Reader, writer client.Client, owner *engine.Object, hook *release.Hook, key string) (hookEnd, error) {
+	if hook == nil {
+		return hookEnd{Failed: "the chart no longer renders it"}, nil
+	}
+	wanted, err := hookObject(owner, hook, key)
+	if err != nil {
+		return hookEnd{Failed: err.Error()}, nil //nolint:nilerr // it is how the hook ended
+	}
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(wanted.GroupVersionKind())
+	found.SetNamespace(wanted.GetNamespace())
+	found.SetName(wanted.GetName())
+	exists, err := reader.Get(ctx, found)
+	switch {
+	case err != nil:
+		return hookEnd{}, err
+	case !exists:
+		err := writer.Create(ctx, wanted)
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			return hookEnd{Failed: err.Error()}, nil
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return hookEnd{}, err
+		}
+		return hookEnd{Waits: "it has begun"}, nil
+	case found.GetAnnotations()[hookKey] == key:
+		return endOf(found), nil
+	case len(hook.DeletePolicies) > 0 && !has(hook, release.HookBeforeHookCreation):
+		return hookEnd{Failed: "it exists from an earlier revision, and its deletion policy keeps it"}, nil
+	}
+	if err := deleteHook(ctx, writer, owner, hook, string(found.GetUID())); err != nil {
+		return hookEnd{}, err
+	}
+	return hookEnd{Waits: "that of an earlier revision is being deleted"}, nil
+}
+
+func has(hook *release.Hook, policy release.HookDeletePolicy) bool {
+	return slices.Contains(hook.DeletePolicies, policy)
+}
+
+// hookObject returns the object of a hook. The owner's deletion deletes it, too.
+func hookObject(owner *engine.Object, hook *release.Hook, key string) (*unstructured.Unstructured, error) {
+	objects, err := parse(hook.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", hook.Path, err)
+	}
+	if len(objects) != 1 {
+		return nil, fmt.Errorf("%s: a hook must be one object", hook.Path)
+	}
+	object := objects[0]
+	annotations := object.GetAnnotations()
+	annotations[hookKey] = key
+	object.SetAnnotations(annotations)
+	if object.GetNamespace() == "" {
+		object.SetNamespace(owner.Namespace)
+	}
+	if object.GetNamespace() == owner.Namespace {
+		object.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID,
+		}})
+	}
+	return object, nil
+}
+
+// endOf reports how far a hook is. What is neither a Job nor a Pod is done when it exists.
+func endOf(found *unstructured.Unstructured) hookEnd {
+	end := hookEnd{UID: string(found.GetUID())}
+	done := true
+	switch found.GroupVersionKind().GroupKind().String() {
+	case "Job.batch":
+		done, end.Failed = jobEnd(found)
+	case "Pod":
+		phase, _, _ := unstructured.NestedString(found.Object, "status", "phase")
+		done = phase == "Succeeded"
+		if phase == "Failed" {
+			message, _, _ := unstructured.NestedString(found.Object, "status", "message")
+			end.Failed = strings.TrimSpace("its phase is Failed " + message)
+		}
+	}
+	if !done && end.Failed == "" {
+		end.Waits = "it has not finished"
+	}
+	return end
+}
+
+// jobEnd reports whether a Job is complete, or why it failed.
+func jobEnd(job *unstructured.Unstructured) (done bool, failure string) {
+	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["status"] != "True" {
+			continue
+		}
+		switch condition["type"] {
+		case "Complete":
+			return true, ""
+		case "Failed":
+			return false, fmt.Sprintf("%v: %v", condition["reason"], condition["message"])
+		}
+	}
+	return false, ""
+}
+
+// deleteHook deletes the object of a hook, unless it is another one by now.
+func deleteHook(ctx context.Context, writer client.Client, owner *engine.Object, hook *release.Hook, uid string) error {
+	object, err := hookObject(owner, hook, "")
+	if err != nil {
+		return err
+	}
+	known := metav1.NewUIDPreconditions(uid)
+	err = writer.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: known.UID})
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return client.IgnoreNotFound(err)
+}
+
+var _ operon.WorkflowRunner[*engine.Object] = (*hooked)(nil)

@@ -1,0 +1,3 @@
+{{- define "till.labels" -}}
+app: {{ .Release.Name }}
+{{- end }}

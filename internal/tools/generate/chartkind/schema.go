@@ -1,0 +1,171 @@
+package chartkind
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/operon-framework/operon/engine/helm"
+)
+
+// spec returns the schema of the spec: that of values.schema.json as far as a CustomResourceDefinition can express it, or else
+// one by the values of the chart. It accepts everything that the chart does; the chart's own schema is checked when it is
+// rendered.
+func spec(chart *helm.Chart) (map[string]any, error) {
+	if text := chart.Schema(); len(text) > 0 {
+		var schema map[string]any
+		if err := json.Unmarshal(text, &schema); err != nil {
+			return nil, fmt.Errorf("chart %s: values.schema.json: %w", chart.Name(), err)
+		}
+		found := ofSchema(schema)
+		if found["type"] != "object" {
+			found = open("object")
+		}
+		return found, nil
+	}
+	_, text := chart.Values()
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, fmt.Errorf("chart %s: values.yaml: %w", chart.Name(), err)
+	}
+	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return open("object"), nil
+	}
+	return ofValue(document.Content[0]), nil
+}
+
+// open is the schema of a value that is not restricted further. An empty kind is any type.
+func open(kind string) map[string]any {
+	schema := map[string]any{"x-kubernetes-preserve-unknown-fields": true}
+	if kind != "" {
+		schema["type"] = kind
+	}
+	return schema
+}
+
+// ofValue returns the schema of values like one of values.yaml. A field that is missing there is allowed, because charts read
+// more than they document.
+func ofValue(node *yaml.Node) map[string]any {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	switch {
+	case node.Kind == yaml.MappingNode:
+		schema := open("object")
+		properties := map[string]any{}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key, value := node.Content[i], node.Content[i+1]
+			if key.Value == "<<" {
+				continue
+			}
+			property := ofValue(value)
+			if about := comment(key, value); about != "" {
+				property["description"] = about
+			}
+			properties[key.Value] = property
+		}
+		if len(properties) > 0 {
+			schema["properties"] = properties
+		}
+		return schema
+	case node.Kind == yaml.SequenceNode:
+		return map[string]any{"type": "array", "items": open("")}
+	case node.Tag == "!!bool":
+		return map[string]any{"type": "boolean"}
+	case node.Tag == "!!int", node.Tag == "!!str":
+		return map[string]any{"x-kubernetes-int-or-string": true}
+	}
+	return open("") // null, or a number that may also be written as text
+}
+
+// comment returns the comment of a value, without the marks of documentation generators.
+func comment(key, value *yaml.Node) string {
+	text := key.HeadComment
+	if text == "" {
+		text = value.LineComment
+	}
+	paragraphs := strings.Split(text, "\n\n")
+	var words []string
+	for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
+		words = append(words, strings.Fields(strings.TrimLeft(line, "# -"))...)
+	}
+	return strings.Join(words, " ")
+}
+
+// copied are the keywords of JSON Schema that mean the same in a CustomResourceDefinition.
+var copied = []string{
+	"description", "title", "format", "pattern", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+}
+
+// inexpressible are the keywords that a CustomResourceDefinition does not have, or only in restricted forms.
+var inexpressible = []string{"$ref", "oneOf", "anyOf", "allOf", "not", "if", "const", "patternProperties", "dependencies"}
+
+// ofSchema converts a JSON schema. What cannot be expressed is left open. Required fields are not required, because the values of the
+// chart complete those of the spec.
+func ofSchema(schema map[string]any) map[string]any {
+	if slices.ContainsFunc(inexpressible, func(keyword string) bool { return schema[keyword] != nil }) {
+		return open("")
+	}
+	kind, nullable := typeOf(schema["type"])
+	if kind == "" {
+		return open("")
+	}
+	converted := map[string]any{"type": kind}
+	if nullable {
+		converted["nullable"] = true
+	}
+	for _, keyword := range copied {
+		if value, ok := schema[keyword]; ok {
+			converted[keyword] = value
+		}
+	}
+	switch kind {
+	case "object":
+		convertObject(schema, converted)
+	case "array":
+		converted["items"] = open("")
+		if items, ok := schema["items"].(map[string]any); ok {
+			converted["items"] = ofSchema(items)
+		}
+	}
+	return converted
+}
+
+func convertObject(schema, converted map[string]any) {
+	properties, ok := schema["properties"].(map[string]any)
+	if ok {
+		all := map[string]any{}
+		for name, property := range properties {
+			all[name] = open("")
+			if below, ok := property.(map[string]any); ok {
+				all[name] = ofSchema(below)
+			}
+		}
+		converted["properties"] = all
+	}
+	additional, isSchema := schema["additionalProperties"].(map[string]any)
+	switch {
+	case isSchema && !ok:
+		converted["additionalProperties"] = ofSchema(additional)
+	case schema["additionalProperties"] != false:
+		converted["x-kubernetes-preserve-unknown-fields"] = true
+	}
+}
+
+// typeOf returns the only type that values other than null have, or "".
+func typeOf(written any) (kind string, nullable bool) {
+	switch written := written.(type) {
+	case string:
+		return written, false
+	case []any:
+		others := slices.DeleteFunc(slices.Clone(written), func(kind any) bool { return kind == "null" })
+		if len(others) == 1 {
+			kind, _ = others[0].(string)
+			return kind, len(others) < len(written)
+		}
+	}
+	return "", false
+}

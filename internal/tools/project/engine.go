@@ -1,0 +1,27 @@
+package project
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// WatchesFile is the file that makes a directory without go.mod the project of an operator without Go.
+const WatchesFile = "watches.yaml"
+
+// StockMain is the main package of an operator without Go: the program that runs a WatchesFile.
+const StockMain = "github.com/operon-framework/operon/cmd/operon-engine"
+
+// Stock reports whether the operator is the program that runs a WatchesFile, so that the project has no Go sources.
+func (m Main) Stock() bool { return m.Package == StockMain }
+
+// stock reports whether dir is the project of an operator without Go.
+func stock(dir string) bool {
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, WatchesFile))
+	return err == nil
+}
+
+// stockModule is what the project of an operator without Go has instead of a go.mod. The program has the flags of Operon.
+func stockModule(dir string) Module { return Module{Path: filepath.Base(dir), Framework: Operon} }

@@ -1,0 +1,69 @@
+package scaffold_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/scaffold"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+const someChart = "../../../engine/helm/testdata/till/helm-charts/till"
+
+func TestFromChart(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "till-operator")
+	written := carryOut(t, scaffold.FromChart{Dir: dir, Chart: someChart, Group: "scaffold"})
+	var beside []string
+	for _, path := range written {
+		if !strings.HasPrefix(path, "helm-charts/till/") {
+			beside = append(beside, path)
+		}
+	}
+	want := "README.md config/crd/scaffold.example.com_tills.yaml config/rbac/role.yaml config/samples/till.yaml watches.yaml"
+	if got := strings.Join(beside, " "); got != want {
+		t.Errorf("wrote %s, want %s beside the chart", got, want)
+	}
+	p, err := project.Read(dir, project.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name != "till-operator" || !p.Main.Stock() || len(p.Grants) != 2 || len(p.Samples) != 1 {
+		t.Errorf("the project is %s with %d grants and %d samples", p.Name, len(p.Grants), len(p.Samples))
+	}
+	localtest.Shared(t).InstallCRDs(t, filepath.Join(dir, "config/crd")) // the API server accepts the schema
+	if _, err := try(t, scaffold.FromChart{Dir: dir, Chart: someChart}); err == nil || !strings.Contains(err.Error(), "has a watches.yaml already") {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+func TestFromChartRejects(t *testing.T) {
+	t.Parallel()
+	broken := t.TempDir()
+	if err := os.CopyFS(broken, os.DirFS(someChart)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(broken, "Chart.yaml"), []byte("apiVersion: v2\nname: till\nversion: 0.1.0\ndependencies: [{name: db, version: 1.x}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		wanted scaffold.FromChart
+		want   string
+	}{
+		{scaffold.FromChart{Chart: "nowhere"}, "load the chart nowhere: "},
+		{scaffold.FromChart{Chart: broken}, "Chart.yaml requires the chart db, which is not in its directory charts"},
+		{scaffold.FromChart{Chart: someChart, Kind: "till"}, "till"},
+		{scaffold.FromChart{Chart: someChart, Version: "one"}, "one"},
+	} {
+		test.wanted.Dir = filepath.Join(t.TempDir(), "operator")
+		if _, err := try(t, test.wanted); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v, want %s", test.wanted, err, test.want)
+		}
+		if _, err := os.Stat(test.wanted.Dir); err == nil {
+			t.Errorf("%+v left a directory behind", test.wanted)
+		}
+	}
+}
