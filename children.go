@@ -25,8 +25,8 @@ import (
 type ChildOption = author.ChildOption
 
 // After creates and updates the child only when the others are ready, which must be declared as well. The child is
-// deleted before them, even if none of them is declared any longer. Children that wait for each other make the object
-// Stalled, and the message names the cycle.
+// deleted before them, even if none of them is declared any longer: the object gets a finalizer, which only the running
+// operator removes. Children that wait for each other make the object Stalled, and the message names the cycle.
 func After(others ...client.Object) ChildOption { return author.After(others...) }
 
 // ReadyWhen decides whether the child is ready, and if it is not, states why. Without it, kstatus decides: it knows

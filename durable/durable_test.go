@@ -345,7 +345,7 @@ func TestOutcomes(t *testing.T) {
 		}}), "stalled: StepFailed: step s failed: its result, a durable_test.result, cannot be stored as JSON: json: unsupported type: func()", 0},
 		"is too long": {take(durable.Step[string]{Name: "s", Do: func(context.Context, *durable.Attempt) (string, error) {
 			return strings.Repeat("x", journal.MaxResult), nil
-		}}), "stalled: StepFailed: step s failed: its result has 16386 bytes as JSON, at most 16384 can be kept: put it somewhere else and return where", 0},
+		}}), "stalled: StepFailed: step s failed: its result has 16386 bytes as JSON, at most 16384 can be stored: store it elsewhere, and return its location", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -92,7 +92,7 @@ func (r *Run) begun() {
 func Begin[W any](run *Run, want W) (W, error) {
 	text, err := json.Marshal(want)
 	if err != nil {
-		return want, run.halt(fmt.Errorf("what the work is for, a %T, cannot be stored as JSON: %w", want, err))
+		return want, run.halt(fmt.Errorf("the input of the workflow, a %T, cannot be stored as JSON: %w", want, err))
 	}
 	if len(run.steps) > 0 {
 		return want, run.halt(&journal.ChangedError{Why: "what the work is for was said after its first step"})
@@ -159,7 +159,7 @@ func (r *Run) Artifact(name, value string) {
 	}
 	all[name] = value
 	if len(name)+len(value) > journal.MaxArtifact || len(all) > journal.MaxArtifacts {
-		r.journal.Break(fmt.Sprintf("the artifact %q has %d bytes and is one of %d: at most %d of %d bytes can be kept; put it somewhere else and tell where",
+		r.journal.Break(fmt.Sprintf("the artifact %q has %d bytes and is one of %d: at most %d of %d bytes can be stored; store it elsewhere, and return its location",
 			name, len(value), len(all), journal.MaxArtifacts, journal.MaxArtifact))
 		return
 	}

@@ -171,7 +171,7 @@ func (s Situation) prove() Action {
 		return Action{Verb: Find}
 	}
 	return Action{Verb: Stall, ID: s.Entry.ID, Reason: ReasonForeign, Why: fmt.Sprintf(
-		"is recorded as %q, but the external system does not find that under the key of this object: nothing is done with it. Remove it from the annotation %s, or give it the key %s in the external system",
+		"is recorded as %q, but the external system does not find that ID under the key of this object, so it is left alone. Remove it from the annotation %s, or give it the key %s in the external system",
 		s.Entry.ID, RecordAnnotation, KeyOf(s.Owner, s.Ref))}
 }
 

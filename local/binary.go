@@ -22,7 +22,7 @@ const kept = 2
 func Binary(ctx context.Context, progress io.Writer) (string, error) {
 	if named := os.Getenv("OPERON_CLUSTER_BINARY"); named != "" {
 		if !isExecutable(named) {
-			return "", fmt.Errorf("OPERON_CLUSTER_BINARY is %s, which is no executable file", named)
+			return "", fmt.Errorf("OPERON_CLUSTER_BINARY is %s, which is not an executable file", named)
 		}
 		return named, nil
 	}

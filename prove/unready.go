@@ -26,7 +26,7 @@ func (s *session) unready() []string {
 		}
 		if !slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool { return !says(t) }) {
 			notes = append(notes, fmt.Sprintf(
-				"the sample %s/%s is not ready without any fault (%s): what comes after that is not tested; what it needs can be given by --setup",
+				"the sample %s/%s is not ready without any fault (%s): later states are not tested; create what it requires with --setup",
 				sample.GetKind(), sample.GetName(), why))
 		}
 	}

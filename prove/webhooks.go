@@ -53,7 +53,7 @@ func (o Options) withoutWebhooks() (Options, []string, error) {
 		return isWebhook(object)
 	})
 	if len(all) > 0 {
-		notes = append(notes, fmt.Sprintf("webhooks are not called, so that what they default and refuse is not seen: %s", strings.Join(all, ", ")))
+		notes = append(notes, fmt.Sprintf("webhooks are not called, so their defaulting and validation are not tested: %s", strings.Join(all, ", ")))
 	}
 	for _, definition := range o.CRDs {
 		crd, err := kube.ReadCRD(definition)

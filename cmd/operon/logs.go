@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/ship/deploy"
-	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 func newLogs() *cobra.Command {
@@ -46,16 +44,7 @@ func newLogs() *cobra.Command {
 			return usageError{fmt.Errorf("--previous is about containers that have ended: remove --follow")}
 		}
 		options.Dir, options.Progress, options.Out = directoryOf(args), command.ErrOrStderr(), command.OutOrStdout()
-		return withLogOfUp(deploy.Logs(command.Context(), options), options.Dir)
+		return deploy.Logs(command.Context(), options)
 	}
 	return command
-}
-
-// withLogOfUp adds to the error for an operator that is not deployed the path of the log that `operon up` wrote, if it did.
-func withLogOfUp(err error, dir string) error {
-	var missing *deploy.NotDeployedError
-	if log := up.LogOf(dir); log != "" && errors.As(err, &missing) {
-		return fmt.Errorf("%w; `operon up` wrote the log of its operator to %s", err, log)
-	}
-	return err
 }

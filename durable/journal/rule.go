@@ -107,9 +107,9 @@ func (j *Journal) Done(place int, result string, now time.Time) error {
 	}
 	switch {
 	case len(result) > MaxResult:
-		return fmt.Errorf("its result has %d bytes as JSON, at most %d can be kept: put it somewhere else and return where", len(result), MaxResult)
+		return fmt.Errorf("its result has %d bytes as JSON, at most %d can be stored: store it elsewhere, and return its location", len(result), MaxResult)
 	case total > MaxTotal:
-		return fmt.Errorf("the results of the run have %d bytes as JSON with this one, at most %d can be kept: put them somewhere else and return where", total, MaxTotal)
+		return fmt.Errorf("the results of the run have %d bytes as JSON with this one, at most %d can be stored: store them elsewhere, and return the location", total, MaxTotal)
 	}
 	s := &j.Steps[place]
 	s.State, s.Result, s.EndedAt = StepDone, result, at(now)

@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 		lacks(t, "apt on this machine, if there is one, does not know the packages memcached and busybox-static")
 	}
 	options := local.Options{Name: "memcached-" + strings.ToLower(rand.Text()[:6]), Node: local.Container}
-	if _, err := local.Up(t.Context(), options); err != nil && strings.Contains(err.Error(), "this machine cannot run a node of real containers") {
+	if _, err := local.Up(t.Context(), options); err != nil && strings.Contains(err.Error(), "this machine cannot run a container node") {
 		lacks(t, err.Error())
 	}
 	w := &world{env: localtest.New(t, options)}

@@ -3,6 +3,8 @@ package house
 import (
 	"go/ast"
 	"go/token"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,6 +24,9 @@ var words = []word{
 	{regexp.MustCompile(`(?i)(^|\. |, and |; )what [a-z]+ (?:[a-z]+ ){0,4}(?:is|are) (?:not )?[a-z]+ed\b`), "the fields that …, everything that …"},
 	{regexp.MustCompile(`(?i)\b(?:it|that|which|this|[%a-z]+s) (?:is|was) no (?:[a-km-z]|l[a-np-z])[a-z]*(?:[,.;:]| that| of| and)`), "is not a …"},
 	{regexp.MustCompile(`(?i)\b(that|as it|what|which|if it|while it) (is|are) (?:not )?there\b`), "exists, existing"},
+	{regexp.MustCompile(`(?i)\b(is|are|was|were) there (?:already|before)\b`), "already exists, existed before"},
+	{regexp.MustCompile(`(?i)\bis none of an?\b`), "is not a …"},
+	{regexp.MustCompile(`(?i)\bwhat (?:was|is) (?:made|removed|declared|deployed)\b`), "the objects that …"},
 	{regexp.MustCompile(`(?i)\b(goes|went|go|going) on\b`), "continues"},
 	{regexp.MustCompile(`(?i)\b(takes?|took|taken) up\b`), "picks up, handles"},
 	{regexp.MustCompile(`(?i)\banew\b`), "again"},
@@ -54,6 +59,28 @@ func TestDocumentationReadsWell(t *testing.T) {
 	for _, p := range paragraphs(t) {
 		for _, hit := range stumbles(inlineCode.ReplaceAllString(p.text, "`…`")) {
 			t.Errorf("%s:%d: %s", p.page, p.line, hit)
+		}
+	}
+}
+
+var textInSVG = regexp.MustCompile(`>([^<>]+)<`)
+
+// TestPicturesReadWell rejects the words above in pictures, most of which show the output of commands.
+func TestPicturesReadWell(t *testing.T) {
+	t.Parallel()
+	pictures, err := filepath.Glob(root + "/docs/images/*.svg")
+	if err != nil || len(pictures) == 0 {
+		t.Fatalf("found %d pictures: %v", len(pictures), err)
+	}
+	for _, picture := range pictures {
+		content, err := os.ReadFile(picture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range textInSVG.FindAllStringSubmatch(string(content), -1) {
+			for _, hit := range stumbles(text[1]) {
+				t.Errorf("%s: %s", picture, hit)
+			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (e *Env) makeNamespace(t testing.TB) {
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("make the test's namespace: %v", err)
+		t.Fatalf("create the test's namespace: %v", err)
 	}
 }
 

@@ -49,8 +49,8 @@ func TestMachinesThatLackSomething(t *testing.T) {
 		command := h.command("up", "--node", "container")
 		c.spoil(command)
 		r := h.ended(command)
-		if r.code != exitFailed || !strings.Contains(r.stderr, "this machine cannot run a node of real containers: "+c.want) ||
-			!strings.Contains(r.stderr, "simulated nodes (--node sim) need nothing of that") || strings.Contains(r.stderr, c.never) || strings.Count(r.stderr, "\n") != 1 {
+		if r.code != exitFailed || !strings.Contains(r.stderr, "this machine cannot run a container node: "+c.want) ||
+			!strings.Contains(r.stderr, "simulated nodes (--node sim) do not need this") || strings.Contains(r.stderr, c.never) || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

@@ -203,7 +203,7 @@ func refuses(t *testing.T, h *home, program []byte) {
 		{[]string{"image", "load", text}, "is not an image: want a tar file"},
 		{[]string{"image", "load", text + "2"}, "no such file"},
 		{[]string{"image", "load"}, "FILE is required"},
-		{[]string{"image", "rm", "nothing:1"}, "there is no image docker.io/library/nothing:1; there are: [\"docker.io/library/app:1\"]"},
+		{[]string{"image", "rm", "nothing:1"}, "unknown image docker.io/library/nothing:1; existing images: docker.io/library/app:1"},
 	} {
 		if r := h.run(c.args...); r.code == 0 || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%q: %+v, want %q", c.args, r, c.want)

@@ -56,7 +56,7 @@ func refusesStrangers(t *testing.T, to string) {
 		t.Fatal(err)
 	}
 	err = remote.Write(reference, empty.Image, remote.WithTransport(&http.Transport{DialContext: dialAsNobody}))
-	if err == nil || !strings.Contains(err.Error(), "this registry is that of another user's cluster") {
+	if err == nil || !strings.Contains(err.Error(), "this registry belongs to another user's cluster") {
 		t.Errorf("another user pushes: %v", err)
 	}
 }

@@ -111,7 +111,7 @@ func buildChain(config *app.Config) (*APIServer, error) {
 	}
 	server, ok := chain.GenericAPIServer.NextDelegate().(*genericapiserver.GenericAPIServer)
 	if !ok {
-		return nil, errors.New("kube-apiserver: the aggregator has no API server behind it")
+		return nil, errors.New("kube-apiserver: the aggregator has no API server to delegate to")
 	}
 	if err := metrics.Install(server); err != nil {
 		return nil, fmt.Errorf("API group %s: %w", metrics.GroupVersion.Group, err)

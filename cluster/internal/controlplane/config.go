@@ -83,7 +83,7 @@ const serviceRange = "198.19.0.0/17"
 func (c *Config) listen() (net.Listener, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(c.Port)))
 	if err != nil {
-		return nil, fmt.Errorf("the API server cannot listen: %w; name another port, or none to have a free one chosen", err)
+		return nil, fmt.Errorf("the API server cannot listen: %w; set another port, or 0 for a free one", err)
 	}
 	return listener, nil
 }

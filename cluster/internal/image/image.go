@@ -3,6 +3,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -93,7 +94,7 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 	for _, image := range list {
 		known = append(known, image.Name)
 	}
-	return fmt.Errorf("there is no image %s; there are: %q", full, known)
+	return fmt.Errorf("unknown image %s; existing images: %s", full, cmp.Or(strings.Join(known, ", "), "none"))
 }
 
 // fullName adds the parts that the kubelet adds to the name of an image.

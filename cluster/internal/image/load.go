@@ -42,7 +42,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 	}
 	for _, lease := range left {
 		if err := keeper.Delete(ctx, lease, leases.SynchronousDelete); err != nil && !errdefs.IsNotFound(err) {
-			return fmt.Errorf("remove what a load has left that was killed: %w", err)
+			return fmt.Errorf("remove the remains of a load that was killed: %w", err)
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func (s *Store) read(ctx context.Context, path string) ([]images.Image, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, errors.New("it names no image; give it a name where it is made, as `docker save NAME` and `operon image from-dir --image NAME` do")
+		return nil, errors.New("it has no image name; name the image when you create the file, as in `docker save NAME` and `operon image from-dir --image NAME`")
 	}
 	return found, nil
 }
@@ -193,7 +193,7 @@ func (s *Store) awaitKnown(ctx context.Context, loaded []Image) error {
 	defer cancel()
 	for _, image := range loaded {
 		if err := awaitOne(ctx, service, image.Name); err != nil {
-			return fmt.Errorf("image %s is loaded, but the node does not tell of it: %w", image.Name, err)
+			return fmt.Errorf("image %s is loaded, but the node does not list it: %w", image.Name, err)
 		}
 	}
 	return nil
@@ -221,7 +221,7 @@ func awaitOne(ctx context.Context, service runtimev1.ImageServiceClient, name st
 // explain adds to an error the reason why an archive cannot be loaded.
 func explain(path string, err error) error {
 	if strings.Contains(err.Error(), unix.ENOSPC.Error()) { // the error is from another process and is only text
-		return fmt.Errorf("%s: the disk of the node's store is full: %w; make room, or name another place with OPERON_HOME", path, err)
+		return fmt.Errorf("%s: the disk of the node's store is full: %w; free space, or set OPERON_HOME to another directory", path, err)
 	}
 	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "unrecognized image format") {
 		return fmt.Errorf("%s is not an image: want a tar file as `docker save` writes it, or in OCI's layout: %w", path, err)

@@ -20,7 +20,7 @@ func (p published) String() string { return fmt.Sprintf("%s:%d", p.listener.Addr
 
 // parsePublication reads [IP:]HOSTPORT:NODEPORT.
 func parsePublication(text string) (at netip.AddrPort, port uint16, err error) {
-	wrong := mistake("publish", "%q: want HOSTPORT:NODEPORT, such as 8080:30080, with ports up to %d, or with an address of this machine in front, such as 127.0.0.1:8080:30080; it is for TCP", text, maxPort)
+	wrong := mistake("publish", "%q: want HOSTPORT:NODEPORT, such as 8080:30080, with ports up to %d, optionally after an address of this machine, such as 127.0.0.1:8080:30080; only TCP is supported", text, maxPort)
 	last := strings.LastIndexByte(text, ':')
 	if last < 0 {
 		return at, 0, wrong
@@ -77,7 +77,7 @@ func (c *containers) servePublished(ctx context.Context) {
 // checkPublished returns an error if a port to publish is invalid.
 func (s *Spec) checkPublished() error {
 	if s.Node != Container && len(s.Publish) > 0 {
-		return mistake("publish", "%s: simulated pods serve nothing; say --node container, too", s.Publish[0])
+		return mistake("publish", "%s: simulated pods serve nothing; add --node container", s.Publish[0])
 	}
 	for _, text := range s.Publish {
 		if _, _, err := parsePublication(text); err != nil {

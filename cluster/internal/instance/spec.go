@@ -109,10 +109,10 @@ func (s *Spec) complete() error {
 		return err
 	}
 	if s.Node != Container && s.RegistryPort != 0 {
-		return mistake("registryPort", "%d: only a node of containers pulls images; say --node container, too", s.RegistryPort)
+		return mistake("registryPort", "%d: only container nodes pull images; add --node container", s.RegistryPort)
 	}
 	if s.Node != Container && s.Egress {
-		return mistake("egress", "true: simulated pods reach nothing; say --node container, too")
+		return mistake("egress", "true: simulated pods reach nothing; add --node container")
 	}
 	if err := s.checkPublished(); err != nil {
 		return err

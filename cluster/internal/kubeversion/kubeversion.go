@@ -33,7 +33,7 @@ func Set() error {
 	major, rest, ok := strings.Cut(strings.TrimPrefix(found, "v"), ".")
 	minor, _, ok2 := strings.Cut(rest, ".")
 	if !ok || !ok2 {
-		return fmt.Errorf("module %s has version %q, which is no version", module, found)
+		return fmt.Errorf("module %s has version %q, which is not a version", module, found)
 	}
 	gitVersion, gitMajor, gitMinor = found, major, minor
 	return version.SetDynamicVersion(found)

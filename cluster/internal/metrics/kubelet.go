@@ -39,7 +39,7 @@ func (r *reader) measure(ctx context.Context, nodes map[string]*corev1.Node) map
 		group.Go(func() error {
 			summary, err := r.summary(ctx, name)
 			if err != nil {
-				klog.ErrorS(err, "What a node uses is not known", "node", name)
+				klog.ErrorS(err, "The usage of a node is unknown", "node", name)
 				return nil
 			}
 			mu.Lock()
@@ -63,7 +63,7 @@ func (r *reader) summary(ctx context.Context, node string) (*stats.Summary, erro
 	}
 	var summary stats.Summary
 	if err := json.Unmarshal(data, &summary); err != nil {
-		return nil, fmt.Errorf("what the kubelet answers: %w", err)
+		return nil, fmt.Errorf("read the kubelet's response: %w", err)
 	}
 	return &summary, nil
 }

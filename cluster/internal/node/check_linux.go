@@ -55,7 +55,7 @@ func inspect() (host, error) {
 }
 
 func lacking(what string) error {
-	return fmt.Errorf("this machine cannot run a node of real containers: %s; simulated nodes (--node sim) need nothing of that", what)
+	return fmt.Errorf("this machine cannot run a container node: %s; simulated nodes (--node sim) do not need this", what)
 }
 
 // withNFT is the proxy mode that needs the program nft.

@@ -57,7 +57,7 @@ func Start(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	if cfg.Egress && h.proxyMode != withNFT {
-		return nil, errors.New("--egress takes the program nft, which this machine lacks (Debian: apt install nftables)")
+		return nil, errors.New("--egress requires the program nft, which is not installed (Debian: apt install nftables)")
 	}
 	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{})}
 	err = n.dir.Write(settings.Settings{

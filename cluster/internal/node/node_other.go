@@ -13,7 +13,7 @@ import (
 )
 
 // errSystem is the reason why this system cannot run containers.
-var errSystem = errors.New("this machine cannot run a node of real containers: that takes Linux; simulated nodes (--node sim) run everywhere")
+var errSystem = errors.New("this machine cannot run a container node: it requires Linux; simulated nodes (--node sim) run everywhere")
 
 // Config is the configuration of a node.
 type Config struct {

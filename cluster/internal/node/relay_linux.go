@@ -80,7 +80,7 @@ func serveEach(ctx context.Context, listener net.Listener, atOnce int, do func(n
 func connections() int {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		klog.ErrorS(err, "How many files may be open is not known")
+		klog.ErrorS(err, "The limit of open files is unknown")
 		return maxConnections
 	}
 	return int(min(maxConnections, files.Cur/4))
@@ -146,7 +146,7 @@ func destination(conn net.Conn) (netip.AddrPort, error) {
 		found, err = unix.GetsockoptIPv6Mreq(int(fd), unix.SOL_IP, originalDestination)
 	})
 	if err := errors.Join(controlled, err); err != nil {
-		return netip.AddrPort{}, fmt.Errorf("where the connection wants to go: %w", err)
+		return netip.AddrPort{}, fmt.Errorf("find the destination of a connection: %w", err)
 	}
 	const portAt, addressAt, end = 2, 4, 8
 	sockaddr := found.Multiaddr

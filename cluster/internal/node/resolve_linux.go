@@ -56,7 +56,7 @@ func (n *Node) Resolve(ctx context.Context) error {
 		context.AfterFunc(ctx, func() { server.Shutdown() })
 		go func() {
 			if err := server.ActivateAndServe(); err != nil && ctx.Err() == nil {
-				klog.ErrorS(err, "Names of outside are not answered any more")
+				klog.ErrorS(err, "Names outside of the cluster are no longer resolved")
 			}
 		}()
 	}
@@ -68,7 +68,7 @@ func (n *Node) Resolve(ctx context.Context) error {
 func resolvers() []string {
 	config, err := dns.ClientConfigFromFile(resolverFile)
 	if err != nil {
-		klog.ErrorS(err, "Names of outside cannot be asked for")
+		klog.ErrorS(err, "Names outside of the cluster cannot be resolved")
 		return nil
 	}
 	for i, server := range config.Servers {

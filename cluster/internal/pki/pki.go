@@ -19,6 +19,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -145,20 +146,35 @@ func NewKey() ([]byte, error) {
 }
 
 // WriteFile writes secret data with mode 0600, even if the file existed with a wider mode. The file is written completely or
-// not at all, even if this process is interrupted.
+// not at all, even if this process is interrupted or the machine loses power: with --data, a cluster whose keys are lost could
+// not start again.
 func WriteFile(path string, data []byte) error {
 	next := path + ".next"
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // an existing file would keep its mode
 		return err
 	}
-	err := os.WriteFile(next, data, 0o600)
+	err := writeSynced(next, data)
 	if err == nil {
 		err = os.Rename(next, path)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(next))
 	}
-	return nil
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close()) // makes the new name durable
+}
+
+// writeSynced writes a new file to the disk.
+func writeSynced(path string, data []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Sync(), file.Close())
 }
 
 func newTemplate(subject pkix.Name) (*x509.Certificate, error) {

@@ -29,7 +29,7 @@ func TestFullDisk(t *testing.T) {
 	})
 	s := serve(t, filepath.Join(disk, "registry"))
 	response, said := s.ask("POST", "/v2/web/blobs/uploads/?digest=sha256:"+strings.Repeat("0", 64), strings.NewReader(strings.Repeat("x", 1<<20)))
-	if response.StatusCode != http.StatusInsufficientStorage || !strings.Contains(said, "is full: make room") {
+	if response.StatusCode != http.StatusInsufficientStorage || !strings.Contains(said, "is full: free space") {
 		t.Errorf("%s: %s", response.Status, said)
 	}
 	if left := append(s.files("uploads"), s.files("blobs")...); len(left) > 0 {

@@ -50,7 +50,7 @@ func (g Guard) serve(w http.ResponseWriter, request *http.Request) {
 
 func (g Guard) refuses(request *http.Request) *Failure {
 	if !slices.Contains(g.Hosts, request.Host) {
-		return &Failure{http.StatusMisdirectedRequest, "DENIED", fmt.Sprintf("this registry goes by %q, and not by %q", g.Hosts, request.Host)}
+		return &Failure{http.StatusMisdirectedRequest, "DENIED", fmt.Sprintf("this registry is called %q, not %q", g.Hosts, request.Host)}
 	}
 	who, ok := request.Context().Value(peerKey{}).(peer)
 	if !ok || who.err != nil {
@@ -58,7 +58,7 @@ func (g Guard) refuses(request *http.Request) *Failure {
 	}
 	if !slices.Contains(g.Users, who.uid) {
 		return &Failure{http.StatusForbidden, "DENIED", fmt.Sprintf(
-			"this registry is that of another user's cluster, whose images run as root: you are user %d, and it takes from %d only", who.uid, g.Users)}
+			"this registry belongs to another user's cluster, whose images run as root: you are user %d, and only user %d may push", who.uid, g.Users)}
 	}
 	return nil
 }

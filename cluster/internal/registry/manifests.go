@@ -145,13 +145,13 @@ func invalid(format string, args ...any) error {
 // mediaType returns the media type of a manifest, from its sender or from the manifest itself.
 func (m manifest) mediaType(said string) (string, error) {
 	if m.SchemaVersion != 2 || m.Config == nil && m.Manifests == nil {
-		return "", invalid("it is that of no image and of no index, of schemaVersion 2")
+		return "", invalid("want an image or an index with schemaVersion 2")
 	}
 	if parsed, _, err := mime.ParseMediaType(said); err == nil {
 		return parsed, nil
 	}
 	if m.MediaType == "" {
-		return "", invalid("neither the Content-Type nor its mediaType tells what it is")
+		return "", invalid("neither the Content-Type nor its mediaType states its type")
 	}
 	return m.MediaType, nil
 }

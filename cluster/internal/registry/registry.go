@@ -100,11 +100,11 @@ func (r *Registry) serve(w http.ResponseWriter, request *http.Request) error {
 		}
 		handle, ok := route.methods[request.Method]
 		if !ok {
-			return &Failure{http.StatusMethodNotAllowed, "UNSUPPORTED", request.Method + " is not answered here; what is in this registry goes with the cluster"}
+			return &Failure{http.StatusMethodNotAllowed, "UNSUPPORTED", request.Method + " is not supported; the contents of this registry are deleted with the cluster"}
 		}
 		return handle(r, w, request, parts[1], parts[2])
 	}
-	return &Failure{http.StatusNotFound, "NAME_INVALID", fmt.Sprintf("%q names nothing that a registry has", request.URL.Path)}
+	return &Failure{http.StatusNotFound, "NAME_INVALID", fmt.Sprintf("%q is not a resource of a registry", request.URL.Path)}
 }
 
 func greet(_ *Registry, w http.ResponseWriter, _ *http.Request, _, _ string) error {
@@ -130,7 +130,7 @@ func (r *Registry) explain(err error) *Failure {
 	}
 	klog.ErrorS(err, "The registry could not answer")
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		return &Failure{http.StatusInsufficientStorage, "DENIED", fmt.Sprintf("the disk of the cluster's registry, %s, is full: make room, or name another place with OPERON_HOME or --data", r.dir)}
+		return &Failure{http.StatusInsufficientStorage, "DENIED", fmt.Sprintf("the disk of the cluster's registry, %s, is full: free space, or select another directory with OPERON_HOME or --data", r.dir)}
 	}
 	return &Failure{http.StatusInternalServerError, "UNKNOWN", err.Error()}
 }

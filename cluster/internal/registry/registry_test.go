@@ -278,9 +278,9 @@ func TestBadRequests(t *testing.T) {
 		want               string
 	}{
 		{"PUT", "/v2/web/manifests/1", "garbage", 400, `"MANIFEST_INVALID","message":"the manifest cannot be used: it is not the JSON`},
-		{"PUT", "/v2/web/manifests/1", "{}", 400, "that of no image and of no index"},
-		{"PUT", "/v2/web/manifests/1", manifest(config.String()), 400, "tells what it is"},
-		{"PUT", "/v2/web/manifests/1", manifest(missing), 400, "tells what it is"},
+		{"PUT", "/v2/web/manifests/1", "{}", 400, "want an image or an index"},
+		{"PUT", "/v2/web/manifests/1", manifest(config.String()), 400, "states its type"},
+		{"PUT", "/v2/web/manifests/1", manifest(missing), 400, "states its type"},
 		{"PUT", "/v2/web/manifests/" + missing, strings.Repeat(" ", 5<<20), 413, "at most 4194304 bytes"},
 		{"GET", "/v2/web/manifests/1", "", 404, "web has no 1"},
 		{"GET", "/v2/web/manifests/" + missing, "", 404, "MANIFEST_UNKNOWN"},

@@ -55,10 +55,10 @@ func (r *Registry) claim(id string) (u *upload, giveBack func(), err error) {
 	defer r.mu.Unlock()
 	u, ok := r.uploads[id]
 	if !ok {
-		return nil, nil, &Failure{http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "there is no such upload: it ended, or broke; begin another one"}
+		return nil, nil, &Failure{http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "unknown upload: it ended or failed; start another one"}
 	}
 	if !u.mu.TryLock() {
-		return nil, nil, &Failure{http.StatusConflict, "BLOB_UPLOAD_INVALID", "this upload is being written to"}
+		return nil, nil, &Failure{http.StatusConflict, "BLOB_UPLOAD_INVALID", "another request is writing to this upload"}
 	}
 	u.used = time.Now()
 	return u, u.mu.Unlock, nil
@@ -83,7 +83,7 @@ func (r *Registry) drop(id string, u *upload) error {
 // commit converts a completed upload to a blob.
 func (r *Registry) commit(id string, u *upload, wanted digest.Digest) error {
 	if got := digest.NewDigest(digest.SHA256, u.sum); got != wanted {
-		failure := &Failure{http.StatusBadRequest, "DIGEST_INVALID", fmt.Sprintf("what was uploaded is %s, and not %s", got, wanted)}
+		failure := &Failure{http.StatusBadRequest, "DIGEST_INVALID", fmt.Sprintf("the uploaded content is %s, not %s", got, wanted)}
 		return errors.Join(failure, r.drop(id, u))
 	}
 	there, err := r.has(wanted)

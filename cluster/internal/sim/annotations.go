@@ -60,7 +60,7 @@ func readWish(pod *corev1.Pod) (wish, error) {
 		w.fail = fail
 	}
 	if w.fail == FailJob && restarts(pod) {
-		return w, fmt.Errorf("annotation %s: %q is for pods that end, such as a Job's, and this one has restartPolicy Always; use %s instead",
+		return w, fmt.Errorf("annotation %s: %q is for pods that terminate, such as those of a Job, but this one has restartPolicy Always; use %s instead",
 			FailAnnotation, FailJob, FailCrashLoop)
 	}
 	if after, ok := pod.Annotations[StartAfterAnnotation]; ok {

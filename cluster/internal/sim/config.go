@@ -54,7 +54,7 @@ type Config struct {
 func (c *Config) complete() error {
 	switch {
 	case c.Client == nil:
-		return errors.New("sim: Config.Client is nil: give the configuration of a client of the API server")
+		return errors.New("sim: Config.Client is nil: want a client configuration for the API server")
 	case len(c.Serving.Certificate) == 0:
 		return errors.New("sim: Config.Serving is empty: give a serving certificate for 127.0.0.1")
 	case c.ClientCA == nil:

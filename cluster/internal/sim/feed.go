@@ -131,7 +131,7 @@ func (f *feed[T]) work(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		f.log.Warn("a simulated object cannot be brought forward; trying again", "object", name.String(), "error", err)
+		f.log.Warn("a simulated object cannot be updated; trying again", "object", name.String(), "error", err)
 		f.putBack(name, obj)
 		f.queue.AddRateLimited(name)
 	case again > 0:

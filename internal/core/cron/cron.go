@@ -21,13 +21,13 @@ func Parse(text, zone string) (Schedule, error) {
 		zone = "UTC"
 	}
 	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-		return nil, fmt.Errorf("there is no time zone %q here; a program that runs where no zones are installed has to import time/tzdata", zone)
+		return nil, fmt.Errorf("unknown time zone %q; if the image has no time zone database, import time/tzdata in the operator", zone)
 	}
 	if strings.Contains(text, "TZ=") {
-		return nil, fmt.Errorf("%q names a time zone: that is what the field timeZone is for", text)
+		return nil, fmt.Errorf("%q contains a time zone: use the field timeZone instead", text)
 	}
 	if strings.Contains(text, "@every") {
-		return nil, fmt.Errorf("%q counts from when the operator begins: write minutes or hours instead, such as */10 * * * *", text)
+		return nil, fmt.Errorf("%q counts from the start of the operator: use fields instead, such as */10 * * * *", text)
 	}
 	schedule, err := cron.ParseStandard("CRON_TZ=" + zone + " " + strings.TrimSpace(text))
 	if err != nil {

@@ -44,11 +44,11 @@ type State struct {
 func Of(kind schema.GroupVersionKind, object runtime.Object) State {
 	loose, err := reduced(kind, object)
 	if err != nil {
-		return State{Waiting, fmt.Sprintf("cannot tell whether it is ready: %v", err)}
+		return State{Waiting, fmt.Sprintf("cannot determine whether it is ready: %v", err)}
 	}
 	found, err := status.Compute(loose)
 	if err != nil {
-		return State{Waiting, fmt.Sprintf("cannot tell whether it is ready: %v", err)}
+		return State{Waiting, fmt.Sprintf("cannot determine whether it is ready: %v", err)}
 	}
 	switch found.Status {
 	case status.CurrentStatus:

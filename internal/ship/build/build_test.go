@@ -446,7 +446,7 @@ func TestWhatCannotBeBuilt(t *testing.T) {
 		"images are made for linux":                    {broken, build.Options{Platforms: []string{"windows/amd64"}}},
 		"linux/ARCH, ARCH one of 386, amd64":           {broken, build.Options{Platforms: []string{"linux/x"}}},
 		"has no variant":                               {broken, build.Options{Platforms: []string{"linux/arm/v9"}}},
-		"is asked for twice":                           {broken, build.Options{Platforms: []string{"linux/arm64", "linux/arm64"}}},
+		"is listed twice":                              {broken, build.Options{Platforms: []string{"linux/arm64", "linux/arm64"}}},
 		"it holds a PRIVATE KEY":                       {broken, build.Options{Roots: []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")}},
 	} {
 		_, err := build.Run(t.Context(), test.dir, test.options)

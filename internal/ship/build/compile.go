@@ -80,7 +80,7 @@ func refused(target platform, err error) error {
 	}
 	said := strings.TrimSpace(string(failed.Stderr))
 	if strings.Contains(said, syscall.ENOSPC.Error()) { // another process reports it, as text
-		return fmt.Errorf("a disk is full, of those that Go compiles on (GOCACHE, GOTMPDIR) or that OPERON_HOME is on: make room, or name other places\n%s", said)
+		return fmt.Errorf("a disk is full: GOCACHE, GOTMPDIR or OPERON_HOME; free space, or set another directory\n%s", said)
 	}
 	if strings.Contains(said, "build constraints exclude all Go files") {
 		said += "\nprograms in images are built without cgo, as there is no C library: leave out what imports C, or give --tags"

@@ -70,7 +70,7 @@ func (o Options) platforms() ([]platform, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(found, func(p platform) bool { return p.Equals(one.Platform) }) {
-			return nil, fmt.Errorf("the platform %s is asked for twice", text)
+			return nil, fmt.Errorf("the platform %s is listed twice", text)
 		}
 		found = append(found, one)
 	}

@@ -44,18 +44,18 @@ func readRevision(ctx context.Context, dir string, ours []string) (revision, err
 	commit, seconds, _ := strings.Cut(strings.TrimSpace(last), " ")
 	committed, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
-		return revision{}, fmt.Errorf("git tells no time of commit %s: %w", commit, err)
+		return revision{}, fmt.Errorf("read the time of commit %s: %w", commit, err)
 	}
 	found := revision{Commit: commit, Time: date}
 	if date.Equal(image.Epoch) {
 		found.Time = time.Unix(committed, 0).UTC()
 	}
 	if found.Root, found.Folder, err = place(ctx, dir); err != nil {
-		return revision{}, fmt.Errorf("ask git for the repository of %s: %w", dir, err)
+		return revision{}, fmt.Errorf("find the git repository of %s: %w", dir, err)
 	}
 	changed, err := changes(ctx, dir, found.Root, ours)
 	if err != nil {
-		return revision{}, fmt.Errorf("ask git what changed in %s: %w", dir, err)
+		return revision{}, fmt.Errorf("list changes in %s with git: %w", dir, err)
 	}
 	if changed {
 		found.Commit += dirty
@@ -85,7 +85,7 @@ func (r *revision) judge(inputs map[string]string) error {
 		}
 		real, err := filepath.EvalSymlinks(file)
 		if err != nil {
-			return fmt.Errorf("look where a source is: %w", err)
+			return fmt.Errorf("find a source file: %w", err)
 		}
 		if inside, err := filepath.Rel(r.Root, real); err != nil || !filepath.IsLocal(inside) {
 			r.Commit += dirty

@@ -79,7 +79,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	if err := removeGone(); err != nil { // the build continues
-		o.tell("caches of projects that are gone stay: %v", err)
+		o.tell("cannot remove caches of deleted projects: %v", err)
 	}
 	result, err := (&builder{Options: o, project: p, cache: c}).run(ctx, platforms)
 	if err != nil {

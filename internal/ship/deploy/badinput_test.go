@@ -36,7 +36,7 @@ func TestDeployWithoutPermission(t *testing.T) {
 	f := newFixture(t)
 	kubeconfig := f.nobody(t)
 	_, _, err := f.deploy(t, func(o *deploy.Options) { o.Where = up.Where{Kubeconfig: kubeconfig} })
-	if missing := refuses(err, "nothing was done", "create namespaces\n", "patch deployments.apps in namespace "+f.namespace(), "get pods/log in namespace"); missing != nil {
+	if missing := refuses(err, "nothing was changed", "create namespaces\n", "patch deployments.apps in namespace "+f.namespace(), "get pods/log in namespace"); missing != nil {
 		t.Error(missing)
 	}
 	f.noNamespace(t)
@@ -76,7 +76,7 @@ func TestUnscheduled(t *testing.T) {
 			// Different pods each time: the scheduler may have received the change of the node too late for the previous pods.
 			o.PodAnnotations = map[string]string{"patience": patience.String()}
 		})
-		missing = errors.Join(lacks(said, "no node takes pod "+f.name), refuses(err, fmt.Sprintf("not ready after %s: no node takes pod %s", patience, f.name),
+		missing = errors.Join(lacks(said, "cannot be scheduled"), refuses(err, fmt.Sprintf("not ready after %s: pod %s", patience, f.name), "cannot be scheduled",
 			"0/1 nodes are available: 1 node(s) were unschedulable", "operon undeploy"))
 		if missing == nil {
 			break
@@ -105,7 +105,7 @@ func TestTakeBack(t *testing.T) {
 	f := newFixture(t)
 	f.refuseDeployments(t)
 	_, said, err := f.deploy(t, nil)
-	if missing := refuses(err, "apply Deployment "+f.namespace()+"/"+f.name, "what was made so far is removed again"); missing != nil {
+	if missing := refuses(err, "apply Deployment "+f.namespace()+"/"+f.name, "the objects created so far were removed"); missing != nil {
 		t.Fatal(missing, said)
 	}
 	f.noNamespace(t)
@@ -146,7 +146,7 @@ func TestTakeBackNothingOfOthers(t *testing.T) {
 	record := f.name + "-deployment"
 	_, _, err := f.deploy(t, func(o *deploy.Options) {
 		o.Progress = writerFunc(func(said string) {
-			if strings.Contains(said, "removing what was made so far") {
+			if strings.Contains(said, "removing the objects created so far") {
 				_, err := f.client.CoreV1().ConfigMaps(f.namespace()).Patch(t.Context(), record, types.MergePatchType, []byte(`{"data":{"begun":"another"}}`), metav1.PatchOptions{})
 				if err != nil {
 					t.Error(err)
@@ -154,7 +154,7 @@ func TestTakeBackNothingOfOthers(t *testing.T) {
 			}
 		})
 	})
-	if missing := refuses(err, "apply Deployment", "nothing is removed again: another client has started to deploy it"); missing != nil {
+	if missing := refuses(err, "apply Deployment", "nothing is removed: another client has started to deploy it"); missing != nil {
 		t.Error(missing)
 	}
 	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); err != nil {
@@ -230,7 +230,7 @@ func TestDeployOverUp(t *testing.T) {
 	}
 	t.Cleanup(func() { f.removeNamespace(t) })
 	_, _, err := f.deploy(t, nil)
-	if missing := refuses(err, "Namespace "+f.namespace()+" was made by `operon up`: remove that first, by `operon down`"); missing != nil {
+	if missing := refuses(err, "Namespace "+f.namespace()+" was created by `operon up`: remove it first with `operon down`"); missing != nil {
 		t.Error(missing)
 	}
 }
@@ -269,7 +269,7 @@ func TestQuota(t *testing.T) {
 	})
 	t.Cleanup(func() { f.undeployFrom(t, f.env.Namespace) })
 	_, _, err := f.deploy(t, into)
-	if missing := refuses(err, "pods are refused by a quota of the namespace", "exceeded quota: small"); missing != nil {
+	if missing := refuses(err, "a quota of the namespace rejects the pods", "exceeded quota: small"); missing != nil {
 		t.Error(missing)
 	}
 }

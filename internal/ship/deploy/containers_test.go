@@ -82,7 +82,7 @@ func newContainers(t *testing.T) *containers {
 	}
 	options := local.Options{Name: "containers-" + strings.ToLower(rand.Text()[:6]), Node: local.Container, TTL: time.Hour} // operators are built in the meantime, which takes long with a cold cache
 	up, err := local.Up(t.Context(), options)
-	if err != nil && strings.Contains(err.Error(), "this machine cannot run a node of real containers") {
+	if err != nil && strings.Contains(err.Error(), "this machine cannot run a container node") {
 		testaid.Lacks(t, "%v", err)
 	}
 	c := &containers{env: localtest.New(t, options), cluster: options.Name} // reports any other error

@@ -116,7 +116,7 @@ func (d *data) tell(u *undeployer) {
 		u.result.Kept = append(u.result.Kept, count(len(d.staying), "custom resource"))
 	}
 	for _, finalizer := range slices.Sorted(maps.Keys(waiting)) {
-		u.options.say("  %d of them have the finalizer %s: deleted meanwhile, they wait until an operator is deployed that clears it", waiting[finalizer], finalizer)
+		u.options.say("  %d of them have the finalizer %s: if you delete them, they remain until an operator that clears it is deployed", waiting[finalizer], finalizer)
 	}
 	if len(d.staying) == 0 {
 		return
@@ -141,14 +141,14 @@ func (u *undeployer) attended(ctx context.Context) error {
 	if err != nil || why == "" {
 		return err
 	}
-	return fmt.Errorf("nothing was removed: %s waits for finalizers, and %s\n%s\nstart the operator again with `operon deploy`, or remove the finalizers with --give-up-finalizers: what the operator would have cleaned up outside of the cluster then stays", count(len(waiting), "custom resource"), why, removal.Lines(waiting))
+	return fmt.Errorf("nothing was removed: %s waits for finalizers, and %s\n%s\nstart the operator again with `operon deploy`, or remove the finalizers with --give-up-finalizers: external resources that the operator would have cleaned up then remain", count(len(waiting), "custom resource"), why, removal.Lines(waiting))
 }
 
 // absent describes why the operator does not run, or returns "" if it does.
 func (u *undeployer) absent(ctx context.Context) (string, error) {
 	deployment, err := u.cluster.typed.AppsV1().Deployments(u.record.namespace).Get(ctx, u.record.operator, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "the operator is not there any more", nil
+		return "the operator no longer exists", nil
 	}
 	if err != nil || deployment.Status.ReadyReplicas > 0 {
 		return "", err
@@ -160,7 +160,7 @@ func (u *undeployer) absent(ctx context.Context) (string, error) {
 	}
 	found := troubleOf(deployment, pods)
 	if found.text == "" {
-		return "the operator has no pod that is ready", nil
+		return "the operator has no ready pod", nil
 	}
 	return "the operator does not run: " + found.tell(ctx, r), nil
 }
@@ -215,7 +215,7 @@ func (u *undeployer) giveUp(ctx context.Context, objects []*unstructured.Unstruc
 			problems = append(problems, fmt.Errorf("remove the finalizers of %s: %w", addressOf(object), err))
 		}
 		if len(given) > 0 {
-			u.options.say("removed finalizer %s of %s: what its controller would have cleaned up may remain", strings.Join(given, ", "), addressOf(object))
+			u.options.say("removed finalizer %s of %s: resources that its controller would have cleaned up may remain", strings.Join(given, ", "), addressOf(object))
 		}
 	}
 	return errors.Join(problems...)

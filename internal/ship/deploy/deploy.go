@@ -208,14 +208,14 @@ func (d *deployer) claim(ctx context.Context, one *item) error {
 	}
 	address := addressOf(one.live)
 	if one.live.GetLabels()[upLabel] != "" {
-		return fmt.Errorf("%s was made by `operon up`: remove that first, by `operon down`", address)
+		return fmt.Errorf("%s was created by `operon up`: remove it first with `operon down`", address)
 	}
 	if isNamespace(one.live) || kube.IsCRD(one.live) {
 		one.foreign = true
 		if other := partOf(one.live); other != "" {
 			kube.SetLabel(one.want, plan.PartOfLabel, other) // it remains part of the other deployment
 		}
-		d.options.say("%s was there before: `operon undeploy` will leave it there", address)
+		d.options.say("%s existed before: `operon undeploy` will keep it", address)
 		return nil
 	}
 	return fmt.Errorf("%s already exists%s: remove it, or give the operator another name", address, d.whose(ctx, one.live))
@@ -225,14 +225,14 @@ func (d *deployer) claim(ctx context.Context, one *item) error {
 func (d *deployer) whose(ctx context.Context, object *unstructured.Unstructured) string {
 	all, err := d.cluster.records(ctx)
 	if err != nil {
-		return " and not of this deployment"
+		return " and does not belong to this deployment"
 	}
 	for _, other := range all {
 		if other.id() == partOf(object) {
 			return fmt.Sprintf(", of the deployment of %s in namespace %s, which `operon undeploy --namespace %s` removes", other.operator, other.namespace, other.namespace)
 		}
 	}
-	return " and was not made by `operon deploy`"
+	return " and was not created by `operon deploy`"
 }
 
 // safe rejects definitions that break stored objects.
@@ -242,12 +242,12 @@ func (d *deployer) safe(ctx context.Context) error {
 	}
 	report, err := crdcompat.Check(ctx, d.cluster.Config, nil, d.operator.Definitions...)
 	if err != nil {
-		return fmt.Errorf("see what changed definitions do to stored objects: %w; --unsafe-crds leaves that out", err)
+		return fmt.Errorf("check what changed CRDs do to stored objects: %w; --unsafe-crds skips this check", err)
 	}
 	if report.Safe() {
 		return nil
 	}
-	return fmt.Errorf("nothing was deployed, as the definitions would break stored objects; change them, move the objects first, or take the loss with --unsafe-crds\n%s", strings.TrimRight(report.String(), "\n"))
+	return fmt.Errorf("nothing was deployed, because the CRDs would break stored objects; fix the CRDs, migrate the objects first, or accept data loss with --unsafe-crds\n%s", strings.TrimRight(report.String(), "\n"))
 }
 
 // rehearse dry-runs each object on the API server, if possible. Objects in a namespace that does not exist yet are tried
@@ -268,7 +268,7 @@ func (d *deployer) rehearse(ctx context.Context) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nothing was deployed, as %s would not be taken:\n%w", count(len(problems), "object"), errors.Join(problems...))
+	return fmt.Errorf("nothing was deployed, because %s would be rejected:\n%w", count(len(problems), "object"), errors.Join(problems...))
 }
 
 // skips reports whether an object is never changed: a namespace of another client.

@@ -95,8 +95,8 @@ func TestNotReady(t *testing.T) {
 	t.Parallel()
 	for fail, want := range map[string]string{
 		"image-pull":  "the image registry.example.com/gadget:1.0 cannot be pulled",
-		"crash-loop":  "the operator ends after its start, with exit code 1",
-		"never-ready": "runs and is not ready",
+		"crash-loop":  "the operator exits right after startup, with exit code 1",
+		"never-ready": "runs, but is not ready",
 	} {
 		t.Run(fail, func(t *testing.T) {
 			t.Parallel()

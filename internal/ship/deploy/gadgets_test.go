@@ -157,7 +157,7 @@ func (f *fixture) deaf(t *testing.T, how func(*deploy.Options)) {
 	options.Progress = out
 	how(&options)
 	_, err := deploy.Run(ctx, options)
-	if missing := refuses(err, "enough: the pods are ready, and API servers do not reach the operator's webhooks", "failed calling webhook", "operon undeploy"); missing != nil {
+	if missing := refuses(err, "enough: the pods are ready, but API servers cannot reach the operator's webhooks", "failed calling webhook", "operon undeploy"); missing != nil {
 		t.Errorf("%v\n%s", missing, out)
 	}
 }
@@ -168,12 +168,12 @@ func testCrash(t *testing.T, c *containers) {
 	f := c.gadgets(t)
 	f.writeMain(t, `os.Stderr.WriteString("there is no database\n"); os.Exit(3)`)
 	_, said, err := f.deploy(t, built)
-	if missing := refuses(err, "the operator ends after its start, with exit code 3", "its log ends with", "there is no database", "operon undeploy"); missing != nil {
+	if missing := refuses(err, "the operator exits right after startup, with exit code 3", "its log ends with", "there is no database", "operon undeploy"); missing != nil {
 		t.Errorf("%v\n%s", missing, said)
 	}
 	f.writeMain(t, `for b := []byte{1}; ; { b = append(b, b...) }`)
 	_, said, err = f.deploy(t, func(o *deploy.Options) { built(o); o.Memory = "32Mi" })
-	if missing := refuses(err, "with exit code 137 (OOMKilled)", "it takes more memory than its limit of 32Mi: have it take less, or give it more with --memory", "operon undeploy"); missing != nil {
+	if missing := refuses(err, "with exit code 137 (OOMKilled)", "out of memory: its limit is 32Mi; raise it with --memory", "operon undeploy"); missing != nil {
 		t.Errorf("%v\n%s", missing, said)
 	}
 }
@@ -200,10 +200,10 @@ func testImages(t *testing.T, c *containers) {
 		run  v1.Config
 		want string
 	}{
-		"junk":    {v1.Config{User: "65532", Entrypoint: []string{"/manager"}}, "with exit code 1 (Error); the image is for another architecture than the node's; its log ends with"},
-		"nothing": {v1.Config{User: "65532", Entrypoint: []string{"/nothing"}}, "the image does not have the command that it is to run"},
-		"bare":    {v1.Config{User: "65532"}, "the image names no command to run"},
-		"root":    {v1.Config{Entrypoint: []string{"/manager"}}, "the image has to name a numeric user that is not 0"},
+		"junk":    {v1.Config{User: "65532", Entrypoint: []string{"/manager"}}, "with exit code 1 (Error); the image is for another architecture than that of the node; its log ends with"},
+		"nothing": {v1.Config{User: "65532", Entrypoint: []string{"/nothing"}}, "the image does not contain its command"},
+		"bare":    {v1.Config{User: "65532"}, "the image specifies no command"},
+		"root":    {v1.Config{Entrypoint: []string{"/manager"}}, "the image must specify a numeric user other than 0"},
 	} {
 		c.load(t, scratch, called+":1", image.Single{By: "a test", Run: test.run, Files: junk})
 		t.Run(called, func(t *testing.T) {
@@ -228,7 +228,7 @@ func testImages(t *testing.T, c *containers) {
 		}
 		f.noNamespace(t)
 		_, said, err = f.deploy(t, func(o *deploy.Options) { o.Image = f.pushIndex(t, c.registry+"/team/"+f.name, other) })
-		if missing := refuses(err, "cannot be pulled", "the image is for another architecture than the node's: build it with --platform"); missing != nil {
+		if missing := refuses(err, "cannot be pulled", "the image is for another architecture than that of the node: build it with --platform"); missing != nil {
 			t.Errorf("%v\n%s", missing, said)
 		}
 	})
@@ -236,7 +236,7 @@ func testImages(t *testing.T, c *containers) {
 		t.Parallel()
 		f := c.gadgets(t)
 		_, said, err := f.deploy(t, func(o *deploy.Options) { o.Image = c.registry + "/team/missing:1" })
-		if missing := refuses(err, "the image "+c.registry+"/team/missing:1 cannot be pulled", "not found; see that it is in the registry"); missing != nil {
+		if missing := refuses(err, "the image "+c.registry+"/team/missing:1 cannot be pulled", "not found; check that it is in the registry"); missing != nil {
 			t.Errorf("%v\n%s", missing, said)
 		}
 	})

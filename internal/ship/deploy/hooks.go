@@ -39,7 +39,7 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the pods are ready, and API servers do not reach the operator's webhooks: %w", context.Cause(ctx), last)
+			return fmt.Errorf("%w: the pods are ready, but API servers cannot reach the operator's webhooks: %w", context.Cause(ctx), last)
 		case <-tick.C:
 		}
 	}

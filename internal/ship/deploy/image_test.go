@@ -86,12 +86,12 @@ func TestDeployImageOptions(t *testing.T) {
 	t.Parallel()
 	elsewhere := deploy.Target{Where: up.Where{Context: "a"}}
 	for want, options := range map[string]deploy.Options{
-		"want --image NAME, or --push NAME":         {Target: elsewhere},
-		"use one or the other":                      {Image: "a", Push: "b"},
-		"--push and --platform are":                 {Image: "a", Build: build.Options{Platforms: []string{"linux/arm64"}}},
-		`the image name "A"`:                        {Target: elsewhere, Push: "A"},
-		`the platform "linux/x": want linux/ARCH`:   {Build: build.Options{Platforms: []string{"linux/x"}}},
-		"has a digest, which comes of what is made": {Push: "a@sha256:" + strings.Repeat("0", 64)},
+		"want --image NAME, or --push NAME":          {Target: elsewhere},
+		"use one or the other":                       {Image: "a", Push: "b"},
+		"--push and --platform are":                  {Image: "a", Build: build.Options{Platforms: []string{"linux/arm64"}}},
+		`the image name "A"`:                         {Target: elsewhere, Push: "A"},
+		`the platform "linux/x": want linux/ARCH`:    {Build: build.Options{Platforms: []string{"linux/x"}}},
+		"has a digest, which results from the build": {Push: "a@sha256:" + strings.Repeat("0", 64)},
 	} {
 		if missing := refuses(options.Check(), want); missing != nil {
 			t.Error(missing)

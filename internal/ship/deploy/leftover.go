@@ -90,7 +90,7 @@ func (u *undeployer) removeNamespaces(ctx context.Context, namespaces []*unstruc
 // disown removes the deployment's label from a namespace that remains.
 func (u *undeployer) disown(ctx context.Context, namespace *unstructured.Unstructured) error {
 	if _, err := u.cluster.Merge(ctx, namespace, labelled(plan.PartOfLabel, nil)); err != nil {
-		return fmt.Errorf("take the deployment's label off %s, which stays: %w", addressOf(namespace), err)
+		return fmt.Errorf("remove the deployment's label from %s, which is kept: %w", addressOf(namespace), err)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 // LogsOptions are the options of Logs.
@@ -72,7 +74,7 @@ func (l *logs) once(ctx context.Context) error {
 		return err
 	}
 	if len(pods) == 0 {
-		return fmt.Errorf("the operator %s in namespace %s has no pods; `operon deploy` says why", l.name, l.namespace)
+		return fmt.Errorf("the operator %s in namespace %s has no pods; `operon deploy` reports why", l.name, l.namespace)
 	}
 	var problems []error
 	for _, pod := range pods {
@@ -224,14 +226,15 @@ type workload struct {
 	container string
 }
 
-// NotDeployedError reports that an operator is not deployed.
-type NotDeployedError struct{ name, namespace, cluster string }
-
-func (e *NotDeployedError) Error() string {
-	return fmt.Sprintf("the operator %s is not deployed in namespace %s of %s: deploy it with `operon deploy`, or name its --namespace", e.name, e.namespace, e.cluster)
+// notDeployed returns the error for an operator that is not deployed. If `operon up` ran it, the error names the log.
+func notDeployed(name, namespace, cluster, log string) error {
+	if log != "" {
+		log = "; the log of the operator that `operon up` ran is " + log
+	}
+	return fmt.Errorf("the operator %s is not deployed in namespace %s of %s: deploy it with `operon deploy`, or name its --namespace%s", name, namespace, cluster, log)
 }
 
-// findWorkload finds the workload of a project. It returns a NotDeployedError if there is none.
+// findWorkload finds the workload of a project.
 func findWorkload(ctx context.Context, target Target) (*workload, error) {
 	name, namespace, err := target.names()
 	if err != nil {
@@ -243,7 +246,7 @@ func findWorkload(ctx context.Context, target Target) (*workload, error) {
 	}
 	deployment, err := c.typed.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, &NotDeployedError{name: name, namespace: namespace, cluster: c.Title}
+		return nil, notDeployed(name, namespace, c.Title, up.LogOf(target.Dir))
 	}
 	if err != nil {
 		return nil, err

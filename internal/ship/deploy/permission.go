@@ -74,7 +74,7 @@ func (c *cluster) mayAll(ctx context.Context, needs []rbac.Permission) error {
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: one.Attributes()}}
 			answer, err := c.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			if err != nil {
-				return fmt.Errorf("ask %s what you may do: %w", c.Title, err)
+				return fmt.Errorf("check your permissions in %s: %w", c.Title, err)
 			}
 			if !answer.Status.Allowed {
 				mu.Lock()
@@ -88,5 +88,5 @@ func (c *cluster) mayAll(ctx context.Context, needs []rbac.Permission) error {
 		return err
 	}
 	slices.Sort(refused)
-	return fmt.Errorf("you lack permissions in %s, so nothing was done; missing are\n%s\nask for them, or choose a user who has them by --context", c.Title, strings.Join(refused, "\n"))
+	return fmt.Errorf("insufficient permissions in %s, so nothing was changed; missing:\n%s\nrequest them, or select a user that has them with --context", c.Title, strings.Join(refused, "\n"))
 }

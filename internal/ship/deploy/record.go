@@ -119,7 +119,7 @@ func (c *cluster) readRecord(ctx context.Context, operator, namespace string) (*
 		return nil, nil
 	}
 	if found.GetLabels()[recordLabel] != operator {
-		return nil, fmt.Errorf("the ConfigMap %s/%s is not of a deployment, and has the name that its record is to have: remove it, or choose another --namespace", namespace, r.name())
+		return nil, fmt.Errorf("the ConfigMap %s/%s has the name of a deployment's record, but does not belong to a deployment: remove it, or choose another --namespace", namespace, r.name())
 	}
 	return parseRecord(found), nil
 }

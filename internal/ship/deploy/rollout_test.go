@@ -2,8 +2,13 @@ package deploy
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 // A pod that is not ready is reported only after a while. A pod that waits for an unusual reason is reported immediately.
@@ -142,5 +148,22 @@ func TestWhereWebhooksAreAsked(t *testing.T) {
 		if got := d.asked(test.sample); got != test.want {
 			t.Errorf("%+v: asked in %q", test, got)
 		}
+	}
+}
+
+// `operon logs` is about deployed operators. Its error for an operator that only `operon up` ran names the log of that one.
+func TestLogsNameTheLogOfUp(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	t.Setenv("OPERON_HOME", home)
+	if err := notDeployed("web", "web-system", "cluster", up.LogOf(dir)); !strings.HasSuffix(err.Error(), "or name its --namespace") {
+		t.Errorf("without a log of up: %v", err)
+	}
+	sum := sha256.Sum256([]byte(dir))
+	log := filepath.Join(home, "up", hex.EncodeToString(sum[:])[:12], "operator.log")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(log), 0o700), os.WriteFile(log, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := notDeployed("web", "web-system", "cluster", up.LogOf(dir)); !strings.HasSuffix(err.Error(), "the log of the operator that `operon up` ran is "+log) {
+		t.Errorf("with a log of up: %v", err)
 	}
 }

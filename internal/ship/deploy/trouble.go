@@ -113,11 +113,11 @@ func troubleOf(deployment *appsv1.Deployment, pods []corev1.Pod) trouble {
 func notMade(message string) trouble {
 	switch {
 	case strings.Contains(message, "exceeded quota"):
-		return trouble{reason: "quota", text: "pods are refused by a quota of the namespace: " + message, lasting: true}
+		return trouble{reason: "quota", text: "a quota of the namespace rejects the pods: " + message, lasting: true}
 	case strings.Contains(message, "violates PodSecurity"):
-		return trouble{reason: "security", text: "pods are refused by the pod security of the namespace: " + message, lasting: true}
+		return trouble{reason: "security", text: "Pod Security of the namespace rejects the pods: " + message, lasting: true}
 	}
-	return trouble{reason: "refused", text: "pods are refused: " + message, lasting: true}
+	return trouble{reason: "refused", text: "the pods are rejected: " + message, lasting: true}
 }
 
 // troubleIn returns the trouble of a pod.
@@ -129,7 +129,7 @@ func troubleIn(pod corev1.Pod) trouble {
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return trouble{reason: "unscheduled", text: fmt.Sprintf("no node takes pod %s: %s", pod.Name, condition.Message)}
+			return trouble{reason: "unscheduled", text: fmt.Sprintf("pod %s cannot be scheduled: %s", pod.Name, condition.Message)}
 		}
 	}
 	return trouble{}
@@ -150,7 +150,7 @@ func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) troubl
 	case "", "ContainerCreating", "PodInitializing":
 		return trouble{}
 	}
-	return trouble{reason: waiting.Reason, text: fmt.Sprintf("pod %s waits: %s%s", pod.Name, waiting.Reason, said(waiting.Message))}
+	return trouble{reason: waiting.Reason, text: fmt.Sprintf("pod %s is waiting: %s%s", pod.Name, waiting.Reason, said(waiting.Message))}
 }
 
 // crash returns the trouble of a container that ends repeatedly.
@@ -160,22 +160,22 @@ func crash(pod corev1.Pod, container corev1.ContainerStatus, message string) tro
 		found.text = endOf(pod, container.Name, ended)
 		return found
 	}
-	found.text = "the operator ends after its start" + said(message) + advice(message)
+	found.text = "the operator exits right after startup" + said(message) + advice(message)
 	return found
 }
 
 // endOf describes how a container ended.
 func endOf(pod corev1.Pod, container string, ended *corev1.ContainerStateTerminated) string {
-	text := fmt.Sprintf("the operator ends after its start, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message))
+	text := fmt.Sprintf("the operator exits right after startup, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message))
 	if ended.Reason != outOfMemory {
 		return text
 	}
 	for _, one := range pod.Spec.Containers {
 		if one.Name == container && !one.Resources.Limits.Memory().IsZero() {
-			return text + fmt.Sprintf("; it takes more memory than its limit of %s: have it take less, or give it more with --memory", one.Resources.Limits.Memory())
+			return text + fmt.Sprintf("; out of memory: its limit is %s; raise it with --memory", one.Resources.Limits.Memory())
 		}
 	}
-	return text + "; the node has no memory left for it"
+	return text + "; the node is out of memory"
 }
 
 // outOfMemory is the reason of a container that exceeded its memory limit.
@@ -191,7 +191,7 @@ func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble 
 			text: endOf(pod, container.Name, ended),
 		}
 	case container.State.Running != nil && !container.Ready:
-		return trouble{reason: "unready", usual: true, pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs and is not ready: its probe /readyz fails, as while webhooks are not served", pod.Name)}
+		return trouble{reason: "unready", usual: true, pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs, but is not ready: its probe /readyz fails, for example while webhooks are not served", pod.Name)}
 	}
 	return trouble{}
 }
@@ -200,28 +200,28 @@ func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble 
 func adviceOfPull(message string) string {
 	switch {
 	case strings.Contains(message, "no space left on device"):
-		return "the disk of the node is full: make room there, as by removing images"
+		return "the disk of the node is full: free space, for example by removing images"
 	case strings.Contains(message, "no match for platform"):
-		return "the image is for another architecture than the node's: build it with --platform"
+		return "the image is for another architecture than that of the node: build it with --platform"
 	case strings.Contains(message, "x509:"):
 		return "the node does not trust the registry's certificate: add its CA to those of the nodes"
 	case strings.Contains(message, "401 Unauthorized"), strings.Contains(message, "403 Forbidden"), strings.Contains(message, "authorization failed"):
-		return "the registry wants credentials, or others: name a Secret with them in imagePullSecrets of the operator's ServiceAccount"
+		return "the registry rejects the credentials, or requires some: add a Secret with credentials to imagePullSecrets of the operator's ServiceAccount"
 	}
-	return "see that it is in the registry, and that the nodes may read it, or put it into a local cluster's node by `operon image load`"
+	return "check that it is in the registry and that the nodes may pull it, or load it into a local cluster with `operon image load`"
 }
 
 // advice explains errors of container runtimes about an unsuitable image.
 func advice(message string) string {
 	switch {
 	case strings.Contains(message, "exec format error"):
-		return "; the image is for another architecture than the node's"
+		return "; the image is for another architecture than that of the node"
 	case strings.Contains(message, "no command specified"):
-		return "; the image names no command to run"
+		return "; the image specifies no command"
 	case strings.Contains(message, "executable file not found"), strings.Contains(message, "no such file or directory"):
-		return "; the image does not have the command that it is to run"
+		return "; the image does not contain its command"
 	case strings.Contains(message, "non-numeric user"), strings.Contains(message, "will run as root"):
-		return "; the image has to name a numeric user that is not 0"
+		return "; the image must specify a numeric user other than 0"
 	}
 	return ""
 }

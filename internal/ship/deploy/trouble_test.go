@@ -31,18 +31,18 @@ func TestTrouble(t *testing.T) {
 		want    string
 		lasting bool
 	}{
-		"no such image":      {waiting("ErrImagePull", "rpc error: code = NotFound desc = not found"), "pod p: the image web:1 cannot be pulled: not found; see that it is in the registry", true},
-		"a full disk":        {unpulled("write /x: no space left on device"), "no space left on device; the disk of the node is full: make room there", true},
-		"no such platform":   {unpulled("no match for platform in manifest: not found"), "for another architecture than the node's: build it with --platform", true},
+		"no such image":      {waiting("ErrImagePull", "rpc error: code = NotFound desc = not found"), "pod p: the image web:1 cannot be pulled: not found; check that it is in the registry", true},
+		"a full disk":        {unpulled("write /x: no space left on device"), "no space left on device; the disk of the node is full: free space", true},
+		"no such platform":   {unpulled("no match for platform in manifest: not found"), "for another architecture than that of the node: build it with --platform", true},
 		"a certificate":      {unpulled("tls: failed to verify certificate: x509: certificate signed by unknown authority"), "does not trust the registry's certificate", true},
-		"no credentials":     {unpulled("unexpected status from HEAD request: 401 Unauthorized"), "name a Secret with them in imagePullSecrets", true},
-		"too much memory":    {killed, "with exit code 137 (OOMKilled); it takes more memory than its limit of 256Mi: have it take less, or give it more with --memory", true},
-		"another processor":  {ended("exec /web: exec format error"), "with exit code 128 (StartError): exec /web: exec format error; the image is for another architecture than the node's", true},
-		"no such command":    {waiting("RunContainerError", `exec: "/web": stat /web: no such file or directory`), "the image does not have the command that it is to run", true},
-		"root":               {waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"), "the image has to name a numeric user that is not 0", true},
+		"no credentials":     {unpulled("unexpected status from HEAD request: 401 Unauthorized"), "add a Secret with credentials to imagePullSecrets", true},
+		"too much memory":    {killed, "with exit code 137 (OOMKilled); out of memory: its limit is 256Mi; raise it with --memory", true},
+		"another processor":  {ended("exec /web: exec format error"), "with exit code 128 (StartError): exec /web: exec format error; the image is for another architecture than that of the node", true},
+		"no such command":    {waiting("RunContainerError", `exec: "/web": stat /web: no such file or directory`), "the image does not contain its command", true},
+		"root":               {waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"), "the image must specify a numeric user other than 0", true},
 		"starting":           {waiting("ContainerCreating", ""), "", false},
-		"something unknown":  {waiting("Strange", "thing"), "pod p waits: Strange: thing", false},
-		"running, not ready": {corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "pod p runs and is not ready", false},
+		"something unknown":  {waiting("Strange", "thing"), "pod p is waiting: Strange: thing", false},
+		"running, not ready": {corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "pod p runs, but is not ready", false},
 		"ready":              {corev1.ContainerStatus{Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "", false},
 	} {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{test.status}}}
@@ -54,8 +54,8 @@ func TestTrouble(t *testing.T) {
 	}
 	for message, want := range map[string]string{
 		`pods "p" is forbidden: exceeded quota: small`:                    "a quota of the namespace",
-		`pods "p" is forbidden: violates PodSecurity "restricted:latest"`: "the pod security of the namespace",
-		`pods "p" is forbidden: somebody's webhook`:                       "pods are refused: pods",
+		`pods "p" is forbidden: violates PodSecurity "restricted:latest"`: "Pod Security of the namespace",
+		`pods "p" is forbidden: somebody's webhook`:                       "the pods are rejected: pods",
 	} {
 		deployment := &appsv1.Deployment{}
 		deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: message}}

@@ -229,7 +229,7 @@ func (u *undeployer) keeps(object *unstructured.Unstructured, users map[string]*
 		return "kept with its custom resources; --delete-data deletes both"
 	}
 	if other := users[object.GetName()]; other != nil {
-		return fmt.Sprintf("the deployment of %s in namespace %s works with it too", other.operator, other.namespace)
+		return fmt.Sprintf("the deployment of %s in namespace %s also uses it", other.operator, other.namespace)
 	}
 	return ""
 }

@@ -197,7 +197,7 @@ func TestFinalizersWithoutAnOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := f.undeploy(t, nil)
-	if missing := refuses(err, "nothing was removed", "the operator is not there any more", f.group+"/minded", "--give-up-finalizers"); missing != nil {
+	if missing := refuses(err, "nothing was removed", "the operator no longer exists", f.group+"/minded", "--give-up-finalizers"); missing != nil {
 		t.Error(missing)
 	}
 	held, err := f.gadgets().Get(t.Context(), "held", metav1.GetOptions{})
@@ -243,7 +243,7 @@ func TestKeepData(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	if missing := lacks(said, "1 custom resource stay", f.group+"/minded: deleted meanwhile, they wait"); missing != nil || len(removal.Kept) == 0 {
+	if missing := lacks(said, "1 custom resource stay", f.group+"/minded: if you delete them, they remain"); missing != nil || len(removal.Kept) == 0 {
 		t.Error(missing, removal.Kept)
 	}
 	if _, err := f.gadgets().Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
@@ -301,7 +301,7 @@ func TestTakeBackKeepsData(t *testing.T) {
 	}
 	f.refuseDeployments(t)
 	_, said, err := f.deploy(t, nil)
-	if missing := refuses(err, "what was made so far is removed again"); missing != nil {
+	if missing := refuses(err, "the objects created so far were removed"); missing != nil {
 		t.Fatal(missing, said)
 	}
 	f.noNamespace(t)
@@ -325,7 +325,7 @@ func TestSharedDefinitions(t *testing.T) {
 	second.mustDeploy(t, nil)
 	create(t, first.gadgets(), first.gadget("shared"))
 	_, said, err := first.undeploy(t, nil)
-	if missing := errors.Join(err, lacks(said, "the deployment of "+second.name+" in namespace "+second.namespace()+" works with it too")); missing != nil {
+	if missing := errors.Join(err, lacks(said, "the deployment of "+second.name+" in namespace "+second.namespace()+" also uses it")); missing != nil {
 		t.Fatal(missing)
 	}
 	if _, err := first.gadgets().Get(t.Context(), "shared", metav1.GetOptions{}); err != nil {

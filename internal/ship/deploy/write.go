@@ -135,15 +135,15 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.undoTimeout)
 	defer cancel()
-	d.options.say("removing what was made so far")
+	d.options.say("removing the objects created so far")
 	err := d.undo(ctx)
 	if errors.Is(err, errBegun) {
-		return fmt.Errorf("%w\nnothing is removed again: %w", failed, err)
+		return fmt.Errorf("%w\nnothing is removed: %w", failed, err)
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nand what was made so far could not all be removed: %w; `operon undeploy` removes it", failed, err)
+		return fmt.Errorf("%w\nand not all objects created so far could be removed: %w; `operon undeploy` removes them", failed, err)
 	}
-	return fmt.Errorf("%w\nwhat was made so far is removed again", failed)
+	return fmt.Errorf("%w\nthe objects created so far were removed", failed)
 }
 
 // undo deletes all objects that the deployment created, its namespace last. Objects that existed before are kept: definitions
@@ -180,7 +180,7 @@ func (d *deployer) wasThere(object *unstructured.Unstructured) bool {
 
 // unready describes what remains, and what to do about it.
 func (d *deployer) unready(why error) error {
-	left := "it is left as it is, for a look at it"
+	left := "it is left in place for inspection"
 	if d.before != nil {
 		left = "the old pods keep running until the new ones are ready"
 	}
@@ -221,20 +221,20 @@ func (d *deployer) surplus(ctx context.Context) ([]*unstructured.Unstructured, e
 func (d *deployer) prune(ctx context.Context) error {
 	surplus, err := d.surplus(ctx)
 	if err != nil {
-		return fmt.Errorf("look for what is not deployed any more: %w", err)
+		return fmt.Errorf("find objects that are no longer deployed: %w", err)
 	}
 	for _, object := range surplus {
 		if kube.IsCRD(object) {
 			d.record.keep(object)
 			d.result.Kept = append(d.result.Kept, addressOf(object))
-			d.options.say("%s is not in the project any more and is kept, as its objects would go with it; `kubectl delete crd %s` removes both", addressOf(object), object.GetName())
+			d.options.say("%s is no longer in the project; it is kept, because its objects would be deleted with it; `kubectl delete crd %s` deletes both", addressOf(object), object.GetName())
 			continue
 		}
 		if err := d.cluster.Delete(ctx, object); err != nil {
 			return fmt.Errorf("remove %s: %w", addressOf(object), err)
 		}
 		d.result.Pruned = append(d.result.Pruned, addressOf(object))
-		d.options.say("removed %s, which is not in the project any more", addressOf(object))
+		d.options.say("removed %s, which is no longer in the project", addressOf(object))
 	}
 	return nil
 }

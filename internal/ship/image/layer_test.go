@@ -145,7 +145,7 @@ func TestRootsHoldCertificatesOnly(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n": "it holds a PRIVATE KEY",
-		"nothing": "no certificate",
+		"nothing": "not a PEM certificate",
 	} {
 		if _, err := Roots([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)

@@ -198,11 +198,11 @@ func TestPushesThatAreRefused(t *testing.T) {
 		to     string
 		server *server
 	}{
-		"wants credentials, and config.json of $DOCKER_CONFIG": {strange, newRegistry(t)},
-		"refuses the credentials from config.json":             {refused, newRegistry(t)},
-		"shows a certificate that this machine does not trust": {knownHost, unknown},
-		"has no repository team/web":                           {knownHost, serve(t, missing)},
-		"cannot be reached":                                    {knownHost, nobody},
+		"requires credentials, but config.json of $DOCKER_CONFIG": {strange, newRegistry(t)},
+		"rejects the credentials from config.json":                {refused, newRegistry(t)},
+		"presents a certificate that this machine does not trust": {knownHost, unknown},
+		"has no repository team/web":                              {knownHost, serve(t, missing)},
+		"cannot be reached":                                       {knownHost, nobody},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,7 @@ func ParseName(text string) (Name, error) {
 		return Name{}, fmt.Errorf("the image name %q: %w; want a name such as web:1.0 or registry.example.com/team/web:1.0", text, err)
 	}
 	if _, digested := named.(reference.Digested); digested {
-		return Name{}, fmt.Errorf("the image name %q has a digest, which comes of what is made: leave it out", text)
+		return Name{}, fmt.Errorf("the image name %q has a digest, which results from the build: remove it", text)
 	}
 	tagged, ok := reference.TagNameOnly(named).(reference.NamedTagged)
 	if !ok {

@@ -30,7 +30,7 @@ func (r refusal) explain(ctx context.Context) error {
 		return r.answered(registry, answer)
 	}
 	if untrusted(r.err) {
-		return fmt.Errorf("push %s: %s shows a certificate that this machine does not trust: %w; add its CA to those of the machine, or name a file that holds it by SSL_CERT_FILE", r.tag, registry, r.err)
+		return fmt.Errorf("push %s: %s presents a certificate that this machine does not trust: %w; add its CA to the CAs of this machine, or set SSL_CERT_FILE to a file with it", r.tag, registry, r.err)
 	}
 	var network *net.OpError
 	var lookup *net.DNSError
@@ -55,9 +55,9 @@ func (r refusal) unauthorized(registry string, answer *transport.Error) error {
 	where := "config.json of $DOCKER_CONFIG or ~/.docker"
 	found, err := authn.DefaultKeychain.Resolve(r.tag.Context())
 	if err == nil && found == authn.Anonymous {
-		return fmt.Errorf("push %s: %s wants credentials, and %s has none for it; `docker login %s`, or another tool that writes that file, stores them", r.tag, registry, where, registry)
+		return fmt.Errorf("push %s: %s requires credentials, but %s has none for it; store them with `docker login %s` or a similar tool", r.tag, registry, where, registry)
 	}
-	return fmt.Errorf("push %s: %s refuses the credentials from %s: %w; store those of an account that may push there, as with `docker login %s`", r.tag, registry, where, answer, registry)
+	return fmt.Errorf("push %s: %s rejects the credentials from %s: %w; store credentials of an account that may push there, for example with `docker login %s`", r.tag, registry, where, answer, registry)
 }
 
 // untrusted reports whether an error is about a server's certificate.

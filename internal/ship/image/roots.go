@@ -37,7 +37,7 @@ func addCertificates(all *bytes.Buffer, more []byte) ([]byte, error) {
 			break
 		}
 		if block.Type != certificateBlock {
-			return nil, fmt.Errorf("it holds a %s, which does not belong into an image: want certificates only", block.Type)
+			return nil, fmt.Errorf("it holds a %s, which does not belong in an image: want only certificates", block.Type)
 		}
 		if err := pem.Encode(all, &pem.Block{Type: certificateBlock, Bytes: block.Bytes}); err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func addCertificates(all *bytes.Buffer, more []byte) ([]byte, error) {
 		more = rest
 	}
 	if len(bytes.TrimSpace(more)) > 0 {
-		return nil, fmt.Errorf("there is something in it that is no certificate in PEM")
+		return nil, fmt.Errorf("it contains something that is not a PEM certificate")
 	}
 	return all.Bytes(), nil
 }

@@ -95,7 +95,8 @@ func (s *Store) stream(media types.MediaType, write func(io.Writer) error) (v1.D
 	hash := sha256.New()
 	size := new(counter)
 	err = write(io.MultiWriter(part, hash, size))
-	if err := errors.Join(err, part.Close()); err != nil {
+	// Without Sync, a power failure could leave a damaged blob under a valid name, and every later push would fail.
+	if err := errors.Join(err, part.Sync(), part.Close()); err != nil {
 		return v1.Descriptor{}, err
 	}
 	digest := v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(hash.Sum(nil))}

@@ -33,7 +33,7 @@ func Tree(dir string) ([]File, error) {
 		return err
 	})
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s is empty: there is nothing to make an image of", dir)
+		err = fmt.Errorf("%s is empty: an image needs at least one file", dir)
 	}
 	return files, err
 }
@@ -59,7 +59,7 @@ func fromTree(dir, path string, entry fs.DirEntry) (File, error) {
 	case info.Mode().IsRegular():
 		file.Size, file.Open = info.Size(), func() (io.ReadCloser, error) { return openSame(path, info) }
 	default:
-		err = fmt.Errorf("%s is neither a file, a directory nor a link: an image cannot hold it", path)
+		err = fmt.Errorf("%s is neither a file, a directory nor a link: an image cannot contain it", path)
 	}
 	return file, err
 }
@@ -86,7 +86,7 @@ func openSame(path string, before fs.FileInfo) (*os.File, error) {
 	}
 	now, err := file.Stat()
 	if err == nil && !os.SameFile(before, now) {
-		err = fmt.Errorf("%s was replaced while the image was made", path)
+		err = fmt.Errorf("%s was replaced while the image was built", path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

@@ -94,7 +94,7 @@ func storage(definition *apiextensionsv1.CustomResourceDefinition) string {
 func (c *Comparison) compareVersions() {
 	for _, version := range c.old.Status.StoredVersions {
 		if c.after[version] == nil {
-			c.add(VersionDropped, version, "", "objects may be stored in this version, and could not be read any more: keep it, migrate them with the operator (operon.MigrateStorage), and remove it when status.storedVersions no longer lists it")
+			c.add(VersionDropped, version, "", "objects may be stored in this version and could no longer be read: keep it, migrate them with the operator (operon.MigrateStorage), and remove it when status.storedVersions no longer lists it")
 		}
 	}
 	for _, version := range slices.Sorted(maps.Keys(c.before)) {
@@ -106,7 +106,7 @@ func (c *Comparison) compareVersions() {
 			continue
 		}
 		if hasStatus(before) && !hasStatus(after) {
-			c.add(StatusLost, version, "", "the subresource status goes: operators that write it are answered \"not found\"")
+			c.add(StatusLost, version, "", "the subresource status is removed: operators that write it get the error \"not found\"")
 		}
 	}
 	if was, is := storage(c.old), storage(c.new); was != is && c.after[was] != nil {
@@ -120,16 +120,16 @@ func hasStatus(s *schema) bool {
 
 func (c *Comparison) compareRest() {
 	if was, is := c.old.Spec.Scope, c.new.Spec.Scope; was != is {
-		c.add(ScopeChanged, "", "spec.scope", fmt.Sprintf("was %s and would be %s, which the API server refuses: make another kind, and move the objects", was, is))
+		c.add(ScopeChanged, "", "spec.scope", fmt.Sprintf("was %s and would be %s, which the API server rejects: create another kind, and move the objects", was, is))
 	}
 	if was, is := c.old.Spec.Names.Kind, c.new.Spec.Names.Kind; was != is {
-		c.add(KindChanged, "", "spec.names.kind", fmt.Sprintf("was %s and would be %s: the stored objects are of the old one", was, is))
+		c.add(KindChanged, "", "spec.names.kind", fmt.Sprintf("was %s and would be %s: the stored objects use the old one", was, is))
 	}
 	if strategy(c.new) == apiextensionsv1.WebhookConverter && setStrategy(c.new) != apiextensionsv1.WebhookConverter && len(c.after) > 1 {
 		c.add(ConversionAwaited, "", "spec.conversion", "the operator converts the versions, but is not registered yet: do not write objects until it runs, because fields that have another name in the stored version are missing")
 	}
 	if strategy(c.old) == apiextensionsv1.WebhookConverter && strategy(c.new) != apiextensionsv1.WebhookConverter && len(c.before) > 1 {
-		c.add(ConversionLost, "", "spec.conversion", "objects were converted between versions by a webhook, and would only get another apiVersion: fields that differ would be dropped")
+		c.add(ConversionLost, "", "spec.conversion", "objects were converted between versions by a webhook, and would now only get another apiVersion: fields that differ would be dropped")
 	}
 }
 
@@ -172,7 +172,7 @@ func (c *Comparison) judge(ctx context.Context, version, name string, fields map
 	for _, path := range after.prune(fields) {
 		if !slices.Contains(earlier, path) {
 			c.dropped[version+" "+anyIndex(path)] = true
-			c.addObject(FieldPruned, version, path, fmt.Sprintf("the schema has no such field, and what it holds would be dropped%s", held(fields, path)), name)
+			c.addObject(FieldPruned, version, path, fmt.Sprintf("the schema has no such field, and its data would be dropped%s", held(fields, path)), name)
 		}
 	}
 	known := map[string]bool{}

@@ -38,6 +38,6 @@ spec:
 	fmt.Print(comparison.Result())
 	// Output:
 	// sites.example.com: 1 finding, 2 stored objects looked at
-	//   BREAKS field-pruned v1 spec.colour: the schema has no such field, and what it holds would be dropped (red)
+	//   BREAKS field-pruned v1 spec.colour: the schema has no such field, and its data would be dropped (red)
 	//     1 object: shop/front
 }

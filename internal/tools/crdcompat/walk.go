@@ -34,7 +34,7 @@ func (w walk) compare(at string, was, is *apiextensionsv1.JSONSchemaProps) {
 	}
 	for _, name := range is.Required {
 		if !slices.Contains(was.Required, name) && is.Properties[name].Default == nil {
-			w.notice(RequiredAdded, join(at, name), "would have to be there, and has no default; all stored objects have it, but manifests of users may not")
+			w.notice(RequiredAdded, join(at, name), "would be required, and has no default; all stored objects have it, but manifests of users may not")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(was.Properties)) {
@@ -45,7 +45,7 @@ func (w walk) compare(at string, was, is *apiextensionsv1.JSONSchemaProps) {
 			continue
 		}
 		if !open(is) {
-			w.notice(FieldRemoved, join(at, name), "the schema has no such field any more; no stored object holds data there")
+			w.notice(FieldRemoved, join(at, name), "the schema no longer has this field; no stored object has data in it")
 		}
 	}
 	if before, after := was.Items, is.Items; before != nil && after != nil && before.Schema != nil && after.Schema != nil {

@@ -34,7 +34,7 @@ const measured = "metrics.k8s.io"
 func resources(client discovery.DiscoveryInterface) ([]resource, error) {
 	lists, err := client.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+		return nil, fmt.Errorf("list the kinds of the API server: %w", err)
 	}
 	var all []resource
 	for _, list := range lists {

@@ -89,7 +89,7 @@ func asControllerGen(arguments []string) (run, error) {
 func meaning(all *markers.Registry, argument string) (value any, name string, err error) {
 	definition := all.Lookup("+"+argument, markers.DescribesPackage)
 	if definition == nil && strings.HasPrefix(argument, applies) {
-		return nil, "", fmt.Errorf("controller-gen's argument %q: apply configurations are not made here as controller-gen makes them; move that argument to a target of its own, or have them of `operon generate --clients`", argument)
+		return nil, "", fmt.Errorf("controller-gen's argument %q: apply configurations are not generated as controller-gen does; move the argument to a separate target, or use `operon generate --clients`", argument)
 	}
 	if definition == nil {
 		return nil, "", fmt.Errorf("controller-gen's argument %q is not known: want one of %s", argument, strings.Join(allNames(), ", "))

@@ -54,7 +54,7 @@ func isOurs(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s was not generated and is not overwritten: move it away, or name another directory for the base by --kustomize=DIR", name)
+	return fmt.Errorf("%s was not generated and is not overwritten: move it, or choose another directory with --kustomize=DIR", name)
 }
 
 // configFolder is the directory with everything that kustomize needs in a project with kubebuilder's layout.

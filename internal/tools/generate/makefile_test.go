@@ -61,7 +61,7 @@ func TestBadMakefiles(t *testing.T) {
 	for arguments, test := range map[string]struct{ flag, want string }{
 		"crdd paths=./...":               {"", `Makefile:2: controller-gen's argument "crdd" is not known`},
 		"crd:maxDescLen=x paths=./...":   {"", `Makefile:2: controller-gen's argument "crd:maxDescLen=x"`},
-		"applyconfiguration paths=./...": {"", `Makefile:2: controller-gen's argument "applyconfiguration": apply configurations are not made here`},
+		"applyconfiguration paths=./...": {"", `Makefile:2: controller-gen's argument "applyconfiguration": apply configurations are not generated`},
 		"crd paths=./...":                {"--max-description=3", "--max-description has no effect in this project"},
 	} {
 		dir := kubebuilders(t, files{"Makefile": "manifests:\n\tcontroller-gen " + arguments + "\n"})

@@ -28,7 +28,7 @@ func (p *planning) removeOrphans(runs []run) {
 			continue
 		}
 		p.result.Changes.Remove(filepath.ToSlash(path))
-		p.result.Notes = append(p.result.Notes, fmt.Sprintf("%s is removed: nothing in the code asks for it any more", filepath.ToSlash(path)))
+		p.result.Notes = append(p.result.Notes, fmt.Sprintf("%s is removed: the code no longer requires it", filepath.ToSlash(path)))
 	}
 }
 

@@ -128,7 +128,7 @@ func TestHelm(t *testing.T) {
 	if got := string(content); !strings.Contains(got, "tag: ours") || !strings.Contains(got, "repository: registry.example.com/web") {
 		t.Errorf("the values are %s", got)
 	}
-	want := "chart/values.yaml: image.tag is ours by an edit and stays so; generated is \"2.0\""
+	want := "chart/values.yaml: image.tag was edited to ours and is kept; the generated value is \"2.0\""
 	if len(result.Notes) == 0 || result.Notes[len(result.Notes)-1] != want {
 		t.Errorf("%q is told, want %s", result.Notes, want)
 	}

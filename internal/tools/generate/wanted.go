@@ -44,7 +44,7 @@ func wantedIn(dir string, flags []string) (*wanted, error) {
 	asked := &wanted{outputs: settings.Outputs}
 	if tool == nil {
 		tool = usualControllerGen()
-		asked.notes = append(asked.notes, "no Makefile here runs controller-gen: what kubebuilder's would have it do is generated")
+		asked.notes = append(asked.notes, "no Makefile here runs controller-gen: generating as in kubebuilder's default Makefile")
 	}
 	return asked, asked.add(dir, tool)
 }
@@ -70,7 +70,7 @@ func onlyOutputs(flags []string) error {
 	for _, flag := range flags {
 		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
 		if strings.HasPrefix(flag, "--") && known.Lookup(name) == nil {
-			return fmt.Errorf("--%s has no effect in this project: the arguments of controller-gen in its Makefile say what is generated; change them there", name)
+			return fmt.Errorf("--%s has no effect in this project: the arguments of controller-gen in its Makefile apply; change them there", name)
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func (w *wanted) add(dir string, tool *project.ControllerGen) error {
 		w.join(asked)
 	}
 	if tool.Version != "" && tool.Version != toolsVersion {
-		w.notes = append(w.notes, fmt.Sprintf("this project pins controller-gen %s, and its manifests keep naming it; they are generated as by %s", tool.Version, toolsVersion))
+		w.notes = append(w.notes, fmt.Sprintf("this project pins controller-gen %s, and its manifests keep that version in their annotation; the output is that of %s", tool.Version, toolsVersion))
 	}
 	return nil
 }

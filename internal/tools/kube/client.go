@@ -208,7 +208,7 @@ type Resource struct {
 func (c *Client) Deletable() ([]Resource, error) {
 	lists, err := c.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+		return nil, fmt.Errorf("list the kinds of the API server: %w", err)
 	}
 	var all []Resource
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {

@@ -83,7 +83,7 @@ func onlyMainBelow(dir, parent string) (Main, error) {
 	case 0:
 		return Main{}, fmt.Errorf("%s is not an operator project: it has no main package in ., ./cmd or a directory below ./cmd", dir)
 	default:
-		return Main{}, fmt.Errorf("%s has several main packages: %s; say which with --main", dir, strings.Join(names, ", "))
+		return Main{}, fmt.Errorf("%s has several main packages: %s; select one with --main", dir, strings.Join(names, ", "))
 	}
 }
 

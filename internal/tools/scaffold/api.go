@@ -110,7 +110,7 @@ func (a *API) clash(other project.Kind) error {
 	for _, name := range append(slices.Clone(other.ShortNames), other.Plural, other.Singular) {
 		for _, mine := range []struct{ flag, name string }{{"--plural", a.Plural}, {"--plural", strings.ToLower(a.Kind)}, {"--short-name", a.ShortName}} {
 			if mine.name == name && name != "" {
-				return fmt.Errorf("%s.%s is a name of kind %s already (%s): choose another one with %s", name, a.Group, other.Name, other.Place(), mine.flag)
+				return fmt.Errorf("%s.%s is already a name of kind %s (%s): choose another one with %s", name, a.Group, other.Name, other.Place(), mine.flag)
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func (p *Plan) register(t *tree, n about) error {
 	label, _, _ := strings.Cut(n.Group, ".")
 	call := s.call(framework, "Main")
 	if call == nil || len(call.Args) == 0 {
-		return fmt.Errorf("%s does not call operon.Main with a list of parts, so that the kind cannot be added to it; nothing was written: add\n%s, and run this again with --no-controller",
+		return fmt.Errorf("%s does not call operon.Main with a list of options, so the kind cannot be added to it; nothing was written: add\n%s, and run this again with --controller=false",
 			s.name, strings.Join(parts(framework, n.Version, n), "\n"))
 	}
 	known := s.importOf(n.Package)

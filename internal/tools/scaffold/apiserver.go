@@ -75,7 +75,7 @@ func (a API) served(t *tree) (about, error) {
 	n := about{API: a, Module: t.module, Operator: t.name, Var: lowerCamel(a.Kind), Letter: letterOf(a.Kind)}
 	for _, kind := range t.kinds {
 		if kind.Group == a.Group && kind.Version == a.Version {
-			return n, fmt.Errorf("%s/%s has kind %s, which a definition serves (%s); one API server serves all of a version: choose another group or version", a.Group, a.Version, kind.Name, kind.Place())
+			return n, fmt.Errorf("%s/%s has kind %s, which a CRD serves (%s); one API server serves all kinds of a version: choose another group or version", a.Group, a.Version, kind.Name, kind.Place())
 		}
 	}
 	folder, err := t.servedFolder(a.Group, a.Version)
@@ -124,7 +124,7 @@ func (t *tree) pluralIsFree(n about) error {
 			key, _ := pair.Key.(*ast.Ident)
 			value, _ := pair.Value.(*ast.BasicLit)
 			if key != nil && key.Name == "Plural" && value != nil && value.Value == strconv.Quote(n.Plural) {
-				taken = fmt.Errorf("%s is served already (%s): choose another name with --plural", n.Plural, s.name)
+				taken = fmt.Errorf("%s is already served (%s): choose another name with --plural", n.Plural, s.name)
 			}
 			return true
 		})
@@ -136,7 +136,7 @@ func (p *Plan) serveAPI(t *tree, n about) (alias string, err error) {
 	s := t.main
 	call := s.call(s.importOf(Framework), "Main")
 	if call == nil || len(call.Args) == 0 {
-		return "", fmt.Errorf("%s does not call operon.Main with a list of parts, so that the API cannot be added to it; nothing was written: list them there as `operon init` does", s.name)
+		return "", fmt.Errorf("%s does not call operon.Main with a list of options, so the API cannot be added to it; nothing was written: call it as `operon init` does", s.name)
 	}
 	label, _, _ := strings.Cut(n.Group, ".")
 	with := s.importOf(serving)

@@ -45,26 +45,26 @@ func TestKindsThatCannotBe(t *testing.T) {
 		`the group is missing: give one with --group`:                  {Version: "v1", Kind: "A"},
 		`the version is missing: give one with --version`:              {Group: "cache", Kind: "A"},
 
-		`kind "memcached" is not in CamelCase: letters and digits only, the first one a capital, such as Memcached`: {Group: "cache", Version: "v1", Kind: "memcached"},
-		`kind "my-cache" is not in CamelCase: letters and digits only, the first one a capital, such as MyCache`:    {Group: "cache", Version: "v1", Kind: "my-cache"},
+		`kind "memcached" is not in CamelCase: letters and digits only, the first one uppercase, such as Memcached`: {Group: "cache", Version: "v1", Kind: "memcached"},
+		`kind "my-cache" is not in CamelCase: letters and digits only, the first one uppercase, such as MyCache`:    {Group: "cache", Version: "v1", Kind: "my-cache"},
 		`kind "func" is not in CamelCase`: {Group: "cache", Version: "v1", Kind: "func"},
-		`kind "9Lives" is not in CamelCase: letters and digits only, the first one a capital`: {Group: "cache", Version: "v1", Kind: "9Lives"},
+		`kind "9Lives" is not in CamelCase: letters and digits only, the first one uppercase`: {Group: "cache", Version: "v1", Kind: "9Lives"},
 		`kind "Größe" is not in CamelCase`:                                                    {Group: "cache", Version: "v1", Kind: "Größe"},
 		`kind MemcachedList ends in List`:                                                     {Group: "cache", Version: "v1", Kind: "MemcachedList"},
 		`kind WatchEvent is reserved`:                                                         {Group: "cache", Version: "v1", Kind: "WatchEvent"},
 		`kind AddToScheme is reserved`:                                                        {Group: "cache", Version: "v1", Kind: "AddToScheme"},
 		`has 56 letters: at most 55 are allowed`:                                              {Group: "cache", Version: "v1", Kind: "A" + strings.Repeat("b", 55)},
-		`group "Cache.example.com" has capitals, which Kubernetes does not allow: write cache.example.com`: {Group: "Cache.example.com", Version: "v1", Kind: "A"},
-		`group "ca_che.example.com" is no domain name`:                                                     {Group: "ca_che.example.com", Version: "v1", Kind: "A"},
-		`group apps.k8s.io is in a domain of the Kubernetes project`:                                       {Group: "apps.k8s.io", Version: "v1", Kind: "A"},
-		`"1" is not an API version: want one like v1, v1beta1 or v2alpha3`:                                 {Group: "cache", Version: "1", Kind: "A"},
-		`"v1.2" is not an API version`:                                                                     {Group: "cache", Version: "v1.2", Kind: "A"},
-		`"V1" is not an API version`:                                                                       {Group: "cache", Version: "V1", Kind: "A"},
-		`"v0" is not an API version`:                                                                       {Group: "cache", Version: "v0", Kind: "A"},
-		`plural "Lamps" is not a valid name of a resource`:                                                 {Group: "cache", Version: "v1", Kind: "Lamp", Plural: "Lamps"},
-		`short name "L" is not a valid name of a resource`:                                                 {Group: "cache", Version: "v1", Kind: "Lamp", ShortName: "L"},
-		`memcacheds.cache.example.com is a name of kind Memcached already (api/v1alpha1/memcached_types.go:10): choose another one with --plural`: {Group: "cache", Version: "v1alpha1", Kind: "Lamp", Plural: "memcacheds"},
-		`mc.cache.example.com is a name of kind Memcached already (api/v1alpha1/memcached_types.go:10): choose another one with --short-name`:     {Group: "cache", Version: "v1alpha1", Kind: "Lamp", ShortName: "mc"},
+		`group "Cache.example.com" has uppercase letters, which Kubernetes does not allow: write cache.example.com`: {Group: "Cache.example.com", Version: "v1", Kind: "A"},
+		`group "ca_che.example.com" is not a domain name`:                                                           {Group: "ca_che.example.com", Version: "v1", Kind: "A"},
+		`group apps.k8s.io is in a domain of the Kubernetes project`:                                                {Group: "apps.k8s.io", Version: "v1", Kind: "A"},
+		`"1" is not an API version: want one like v1, v1beta1 or v2alpha3`:                                          {Group: "cache", Version: "1", Kind: "A"},
+		`"v1.2" is not an API version`:                                                                              {Group: "cache", Version: "v1.2", Kind: "A"},
+		`"V1" is not an API version`:                                                                                {Group: "cache", Version: "V1", Kind: "A"},
+		`"v0" is not an API version`:                                                                                {Group: "cache", Version: "v0", Kind: "A"},
+		`plural "Lamps" is not a valid name of a resource`:                                                          {Group: "cache", Version: "v1", Kind: "Lamp", Plural: "Lamps"},
+		`short name "L" is not a valid name of a resource`:                                                          {Group: "cache", Version: "v1", Kind: "Lamp", ShortName: "L"},
+		`memcacheds.cache.example.com is already a name of kind Memcached (api/v1alpha1/memcached_types.go:10): choose another one with --plural`: {Group: "cache", Version: "v1alpha1", Kind: "Lamp", Plural: "memcacheds"},
+		`mc.cache.example.com is already a name of kind Memcached (api/v1alpha1/memcached_types.go:10): choose another one with --short-name`:     {Group: "cache", Version: "v1alpha1", Kind: "Lamp", ShortName: "mc"},
 		`kind Memcached of cache.example.com/v1alpha1 already exists (api/v1alpha1/memcached_types.go:10)`:                                        memcached(""),
 		"`operon create version --kind Memcached --version v1` adds a version to it":                                                              {Group: "cache", Version: "v1", Kind: "Memcached"},
 		`the name ThingSpec is taken in api/v1alpha1/memcached_types.go`:                                                                          {Group: "cache", Version: "v1alpha1", Kind: "Thing"},
@@ -87,7 +87,7 @@ func TestKindsThatCannotBe(t *testing.T) {
 func TestGroupsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for group, want := range map[string]string{
-		"cache":             `group "cache" is not complete, as nothing tells the domain: write cache.example.com with a domain of yours`,
+		"cache":             `group "cache" is not complete, because the project has no domain: write cache.example.com, with your domain`,
 		"k8s.io":            "group k8s.io is in a domain of the Kubernetes project",
 		"kubernetes.io":     "group kubernetes.io is in a domain of the Kubernetes project",
 		"a.kubernetes.io":   "group a.kubernetes.io is in a domain of the Kubernetes project",
@@ -107,15 +107,15 @@ func TestGroupsThatCannotBe(t *testing.T) {
 func TestProjectsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, wanted := range map[string]scaffold.Init{
-		`domain "Example.com" has capitals, which Kubernetes does not allow: write example.com`: {Dir: "a", Domain: "Example.com"},
-		`domain "a b" is no domain name`: {Dir: "a", Domain: "a b"},
-		`module path "a b": `:            {Dir: "a", Module: "a b"},
-		`module path "time/machine" begins like a package of the standard library: put a domain before it, as in example.com/time/machine`: {Dir: "a", Module: "time/machine"},
-		`the directory name "---" has no letter or digit for a name of the operator`:                                                       {Dir: "---"},
-		`--operon nowhere: it is neither a version, such as v0.1.0, nor the directory of a checkout`:                                       {Dir: "a", Operon: "nowhere"},
-		`--operon v2.1.0: module github.com/operon-framework/operon has only the versions v0 and v1`:                                       {Dir: "a", Operon: "v2.1.0"},
-		`taken is a file: name another directory`:                                                                                          {Dir: "taken"},
-		`full/main.go already exists and is not overwritten: move it, or choose another name`:                                              {Dir: "full"},
+		`domain "Example.com" has uppercase letters, which Kubernetes does not allow: write example.com`: {Dir: "a", Domain: "Example.com"},
+		`domain "a b" is not a domain name`: {Dir: "a", Domain: "a b"},
+		`module path "a b": `:               {Dir: "a", Module: "a b"},
+		`module path "time/machine" begins like a package of the standard library: put a domain first, as in example.com/time/machine`: {Dir: "a", Module: "time/machine"},
+		`the directory name "---" has no letter or digit for a name of the operator`:                                                   {Dir: "---"},
+		`--operon nowhere: want a version, such as v0.1.0, or the directory of a checkout`:                                             {Dir: "a", Operon: "nowhere"},
+		`--operon v2.1.0: module github.com/operon-framework/operon has only the versions v0 and v1`:                                   {Dir: "a", Operon: "v2.1.0"},
+		`taken is a file: name another directory`:                                                                                      {Dir: "taken"},
+		`full/main.go already exists and is not overwritten: move it, or choose another name`:                                          {Dir: "full"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -134,9 +134,9 @@ func TestProjectsThatCannotBe(t *testing.T) {
 
 // spoiled maps error messages to changes after which nothing can be created in a project.
 var spoiled = map[string]func(t *testing.T, dir string){
-	"is not an operator project: it has no go.mod: run this in the directory of one": func(t *testing.T, dir string) { remove(t, dir, "go.mod") },
-	"is not an Operon project: no source calls operon.Main":                          func(t *testing.T, dir string) { remove(t, dir, "main.go") },
-	"is a kubebuilder or Operator SDK project":                                       func(t *testing.T, dir string) { put(t, dir, "PROJECT", "version: \"3\"\n") },
+	"is not an operator project: it has no go.mod: run this in the directory of a project": func(t *testing.T, dir string) { remove(t, dir, "go.mod") },
+	"is not an Operon project: no source file calls operon.Main":                           func(t *testing.T, dir string) { remove(t, dir, "main.go") },
+	"is a kubebuilder or Operator SDK project":                                             func(t *testing.T, dir string) { put(t, dir, "PROJECT", "version: \"3\"\n") },
 	"the project does not compile; nothing was written: main.go:3:1": func(t *testing.T, dir string) {
 		put(t, dir, "main.go", "package main\n\nfun main() {}\n")
 	},
@@ -144,7 +144,7 @@ var spoiled = map[string]func(t *testing.T, dir string){
 	"lamp.go already exists and is not overwritten": func(t *testing.T, dir string) {
 		put(t, dir, "lamp.go", "package main\n")
 	},
-	"main.go does not call operon.Main with a list of parts, so that the kind cannot be added to it; nothing was written: add\noperon.API(v1alpha1.AddToScheme)\noperon.Manage(Lamp{})": func(t *testing.T, dir string) {
+	"main.go does not call operon.Main with a list of options, so the kind cannot be added to it; nothing was written: add\noperon.API(v1alpha1.AddToScheme)\noperon.Manage(Lamp{})": func(t *testing.T, dir string) {
 		put(t, dir, "main.go", "package main\n\nimport \"github.com/operon-framework/operon\"\n\nfunc main() { operon.Main(\"x\", parts()...) }\n\nfunc parts() []operon.Option { return nil }\n")
 	},
 }
@@ -158,7 +158,7 @@ func TestFoldersThatCannotBe(t *testing.T) {
 	for want, wanted := range map[string]planner{
 		"directory " + dir + "/none does not exist: name a project directory with --dir": scaffold.API{Dir: dir + "/none"},
 		"main.go is a file: name the directory of a project with --dir":                  scaffold.API{Dir: dir + "/main.go"},
-		dir + " is an Operon project already: `operon create` adds to it":                scaffold.Init{Dir: dir},
+		dir + " is already an Operon project: add to it with `operon create`":            scaffold.Init{Dir: dir},
 	} {
 		if _, err := try(t, wanted); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)

@@ -58,7 +58,7 @@ func (s *source) done() ([]byte, error) {
 	all.Write(s.content[last:])
 	formatted, err := format.Source([]byte(all.String()))
 	if err != nil {
-		return nil, fmt.Errorf("%s: what was added does not fit: %w", s.name, err)
+		return nil, fmt.Errorf("%s: the added code does not fit: %w", s.name, err)
 	}
 	return formatted, nil
 }

@@ -237,7 +237,7 @@ func (p *Plan) tidy(ctx context.Context, copied string, tell func(string)) error
 	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	if said, err := command.CombinedOutput(); err != nil {
 		lines := strings.Split(strings.TrimSpace(string(said)), "\n")
-		return fmt.Errorf("the modules that the project needs cannot be had; nothing was written: `go mod tidy` says\n%s", strings.Join(lines[max(0, len(lines)-5):], "\n"))
+		return fmt.Errorf("the modules that the project needs could not be downloaded; nothing was written: `go mod tidy` printed\n%s", strings.Join(lines[max(0, len(lines)-5):], "\n"))
 	}
 	for _, path := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(copied, path))

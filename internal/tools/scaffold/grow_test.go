@@ -67,7 +67,7 @@ func TestAnAPIServer(t *testing.T) {
 	before := look(t, dir)
 	for want, wanted := range map[string]scaffold.APIServer{
 		"the name Load is taken in api/v1alpha1/load_types.go":                 {Group: "usage", Version: "v1alpha1", Kind: "Load"},
-		"loads is served already (load.go): choose another name with --plural": {Group: "usage", Version: "v1alpha1", Kind: "Burden", Plural: "loads"},
+		"loads is already served (load.go): choose another name with --plural": {Group: "usage", Version: "v1alpha1", Kind: "Burden", Plural: "loads"},
 	} {
 		wanted.Dir = dir
 		if _, err := wanted.Plan(t.Context(), func(string) {}); err == nil || !strings.Contains(err.Error(), want) {

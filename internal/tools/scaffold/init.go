@@ -45,7 +45,7 @@ func (o Init) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 		return nil, err
 	}
 	if _, err := readTree(o.Dir); err == nil {
-		return nil, fmt.Errorf("%s is an Operon project already: `operon create` adds to it; for another one, name another directory", o.Dir)
+		return nil, fmt.Errorf("%s is already an Operon project: add to it with `operon create`, or name another directory", o.Dir)
 	}
 	from, err := findOrigin(o.Operon)
 	if err != nil {
@@ -95,7 +95,7 @@ func (o Init) complete() (Init, error) {
 		o.Module = DefaultModule(o.Dir, o.Domain)
 	}
 	if nameOf(o.Module) == "" {
-		return o, errors.New("the module path ends in nothing that could name the operator: give another one with --module")
+		return o, errors.New("the module path has no last element to name the operator by: set another one with --module")
 	}
 	if err := CheckDomain(o.Domain); err != nil {
 		return o, err

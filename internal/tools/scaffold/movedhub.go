@@ -43,7 +43,7 @@ func (p *Plan) servedInMain(t *tree, n *versions) error {
 	framework := s.importOf(Framework)
 	call := s.call(framework, "Main")
 	if call == nil {
-		return fmt.Errorf("%s does not call operon.Main with a list of parts, so that the version cannot be added to it; nothing was written: "+
+		return fmt.Errorf("%s does not call operon.Main with a list of options, so the version cannot be added to it; nothing was written: "+
 			"list them there as `operon init` and `operon create api` do", s.name)
 	}
 	label, _, _ := strings.Cut(n.hub.Group, ".")

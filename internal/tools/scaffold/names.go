@@ -34,13 +34,13 @@ func CheckKind(kind string) error {
 	case kind == "":
 		return errors.New("the kind is missing: give one with --kind, such as Memcached")
 	case !camelCase.MatchString(kind):
-		return fmt.Errorf("kind %q is not in CamelCase: letters and digits only, the first one a capital%s", kind, suggestKind(kind))
+		return fmt.Errorf("kind %q is not in CamelCase: letters and digits only, the first one uppercase%s", kind, suggestKind(kind))
 	case len(kind) > longestKind:
 		return fmt.Errorf("kind %s has %d letters: at most %d are allowed", kind, len(kind), longestKind)
 	case strings.HasSuffix(kind, "List"):
-		return fmt.Errorf("kind %s ends in List, which is for lists of a kind: choose another name", kind)
+		return fmt.Errorf("kind %s ends in List, which is reserved for lists: choose another name", kind)
 	case slices.Contains(reservedKinds, kind):
-		return fmt.Errorf("kind %s is reserved: the packages of Kubernetes' APIs have it already; choose another name", kind)
+		return fmt.Errorf("kind %s is reserved by the Kubernetes API packages; choose another name", kind)
 	}
 	return nil
 }
@@ -74,13 +74,13 @@ func CheckGroup(group string) error {
 	case group == "":
 		return errors.New("the group is missing: give one with --group, such as cache.example.com")
 	case group != strings.ToLower(group):
-		return fmt.Errorf("group %q has capitals, which Kubernetes does not allow: write %s", group, strings.ToLower(group))
+		return fmt.Errorf("group %q has uppercase letters, which Kubernetes does not allow: write %s", group, strings.ToLower(group))
 	case len(validation.IsDNS1123Subdomain(group)) > 0:
-		return fmt.Errorf("group %q is no domain name: want small letters, digits, - and dots, such as cache.example.com", group)
+		return fmt.Errorf("group %q is not a domain name: want lowercase letters, digits, - and dots, such as cache.example.com", group)
 	case !strings.Contains(group, "."):
-		return fmt.Errorf("group %q is not complete, as nothing tells the domain: write %s.example.com with a domain of yours in the place of example.com", group, group)
+		return fmt.Errorf("group %q is not complete, because the project has no domain: write %s.example.com, with your domain instead of example.com", group, group)
 	case group == "k8s.io" || group == "kubernetes.io" || strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".kubernetes.io"):
-		return fmt.Errorf("group %s is in a domain of the Kubernetes project, whose API servers take such definitions only with its approval: choose a domain of yours", group)
+		return fmt.Errorf("group %s is in a domain of the Kubernetes project, and API servers accept such CRDs only with its approval: choose your own domain", group)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func CheckModule(path string) error {
 		return fmt.Errorf("module path %q: %w; want one like example.com/memcached-operator", path, err)
 	}
 	if first, _, _ := strings.Cut(path, "/"); slices.Contains(standard, first) {
-		return fmt.Errorf("module path %q begins like a package of the standard library: put a domain before it, as in example.com/%s", path, path)
+		return fmt.Errorf("module path %q begins like a package of the standard library: put a domain first, as in example.com/%s", path, path)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (c *copying) choose(t *tree) error {
 		for _, name := range one.names {
 			c.copied[name] = true
 			if i := slices.IndexFunc(t.kinds, func(k project.Kind) bool { return k.Folder == c.from.Folder && k.Name == name && name != c.Kind }); i >= 0 {
-				return fmt.Errorf("kind %s has kind %s in it (%s), so they cannot have separate versions: use the spec of that kind instead", c.Kind, name, t.kinds[i].Place())
+				return fmt.Errorf("kind %s contains kind %s (%s), so they cannot have separate versions: use the spec of that kind instead", c.Kind, name, t.kinds[i].Place())
 			}
 		}
 	}

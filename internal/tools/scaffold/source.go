@@ -74,7 +74,7 @@ func originOf(wanted string) (origin, error) {
 		return origin{}, err
 	}
 	if !isCheckout(dir) {
-		return origin{}, fmt.Errorf("--operon %s: it is neither a version, such as v0.1.0, nor the directory of a checkout of %s", wanted, Framework)
+		return origin{}, fmt.Errorf("--operon %s: want a version, such as v0.1.0, or the directory of a checkout of %s", wanted, Framework)
 	}
 	return origin{dir: dir}, nil
 }

@@ -61,7 +61,7 @@ func (t *tree) readModule() error {
 	}
 	content, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is not an operator project: it has no go.mod: run this in the directory of one, name it with --dir, or make one with `operon init`", t.dir)
+		return fmt.Errorf("%s is not an operator project: it has no go.mod: run this in the directory of a project, name it with --dir, or create one with `operon init`", t.dir)
 	}
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (t *tree) readModule() error {
 		return fmt.Errorf("%s has no module line; `go mod init` writes one", filepath.Join(t.dir, "go.mod"))
 	}
 	if _, err := os.Stat(filepath.Join(t.dir, "PROJECT")); err == nil {
-		return fmt.Errorf("%s is a kubebuilder or Operator SDK project, which has a layout of its own: `operon generate` and `operon up` work in it, but `operon create` is for projects of `operon init`", t.dir)
+		return fmt.Errorf("%s is a kubebuilder or Operator SDK project, which has its own layout: `operon generate` and `operon up` work in it, but `operon create` is only for projects of `operon init`", t.dir)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (t *tree) readMain() error {
 		}
 	}
 	if t.main == nil {
-		return fmt.Errorf("%s is not an Operon project: no source calls operon.Main: make one with `operon init`, or name another directory with --dir", t.dir)
+		return fmt.Errorf("%s is not an Operon project: no source file calls operon.Main: create one with `operon init`, or name another directory with --dir", t.dir)
 	}
 	t.name = nameOf(t.module)
 	if call := t.main.call(t.main.importOf(Framework), "Main"); call != nil && len(call.Args) > 0 {

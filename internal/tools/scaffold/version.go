@@ -88,7 +88,7 @@ func (v Version) about(t *tree) (*versions, error) {
 	n := &versions{Version: v, hub: hub, from: hub, copied: map[string]bool{}, CRDs: project.CRDFolder}
 	for _, kind := range all {
 		if kind.Version == v.Version {
-			return nil, fmt.Errorf("kind %s has version %s already (%s): choose another one", v.Kind, v.Version, kind.Place())
+			return nil, fmt.Errorf("kind %s already has version %s (%s): choose another one", v.Kind, v.Version, kind.Place())
 		}
 		if kind.Version == v.From {
 			n.from = kind
@@ -101,7 +101,7 @@ func (v Version) about(t *tree) (*versions, error) {
 		return nil, fmt.Errorf("kind %s has no version %s to start from: it has %s", v.Kind, v.From, strings.Join(names(all), ", "))
 	}
 	if v.Storage && n.from.Version != hub.Version {
-		return nil, fmt.Errorf("with --storage, a version starts from the one that is stored, which is %s: the other versions are converted to it, and to the new one then; leave out --from", hub.Version)
+		return nil, fmt.Errorf("with --storage, the new version is copied from the storage version, %s, because all other versions will be converted to it: remove --from", hub.Version)
 	}
 	n.folder, n.joins = t.folderFor(hub.Group, v.Version)
 	n.Hub, n.Spoke = hub.Version, v.Version
@@ -131,7 +131,7 @@ func (n *versions) noCycle(t *tree, hubFolder string) error {
 			return project.NotCompiling(t.dir, err)
 		}
 		if s.importOf(n.SpokePackage) != "" {
-			cycle = fmt.Errorf("%s imports %s, as another kind is converted from there, and packages of Go cannot import each other: %s", s.name, n.SpokePackage, advice)
+			cycle = fmt.Errorf("%s imports %s, because another kind is converted from there, and Go packages cannot import each other: %s", s.name, n.SpokePackage, advice)
 		}
 		return nil
 	}), cycle)
@@ -224,7 +224,7 @@ func (p *Plan) hubMethod(n *versions) (string, error) {
 func (p *Plan) copyConversion(n *versions, from, to string) error {
 	content, err := p.read(from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s, which would be copied: the conversion of version %s has to be there", from, n.From)
+		return fmt.Errorf("there is no %s, which would be copied: the conversion of version %s must exist", from, n.From)
 	}
 	if err != nil {
 		return err

@@ -154,7 +154,7 @@ func TestVersionsOfKindsThatShareAPackage(t *testing.T) {
 		t.Errorf("the old types are\n%s", old)
 	}
 	before := look(t, dir)
-	want := "api/v1alpha1/lamp_conversion.go imports example.com/home-operator/api/v1, as another kind is converted from there, and packages of Go cannot import each other: give --storage"
+	want := "api/v1alpha1/lamp_conversion.go imports example.com/home-operator/api/v1, because another kind is converted from there, and Go packages cannot import each other: give --storage"
 	if _, err := try(t, scaffold.Version{Dir: dir, Kind: "Fan", Version: "v1"}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a conversion in the other direction: %v", err)
 	}
@@ -183,7 +183,7 @@ func TestVersionsThatCannotBe(t *testing.T) {
 		wanted scaffold.Version
 		put    map[string]string
 	}{
-		"kind Lamp has version v1alpha1 already (api/v1alpha1/things.go:": {wanted: scaffold.Version{Version: "v1alpha1"}},
+		"kind Lamp already has version v1alpha1 (api/v1alpha1/things.go:": {wanted: scaffold.Version{Version: "v1alpha1"}},
 		"kind Lamp has no version v1beta1 to start from: it has v1alpha1": {wanted: scaffold.Version{Version: "v1", From: "v1beta1"}},
 		"the name LampList is taken in api/v1/other.go": {wanted: scaffold.Version{Version: "v1"}, put: map[string]string{
 			"api/v1/other.go": "// Package v1 is.\n//\n// +groupName=home.example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n// +kubebuilder:object:root=true\ntype Other struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n\ntype LampList int\n",
@@ -191,13 +191,13 @@ func TestVersionsThatCannotBe(t *testing.T) {
 		"no source in api/v1alpha1 calls scheme.AddKnownTypes": {wanted: scaffold.Version{Version: "v1"}, put: map[string]string{
 			"api/v1alpha1/register.go": strings.Replace(shared["api/v1alpha1/register.go"], "scheme.AddKnownTypes(GroupVersion, &Lamp{}, &LampList{}, &Fan{}, &FanList{})", "", 1),
 		}},
-		"kind Lamp has kind Fan in it (api/v1alpha1/things.go:": {wanted: scaffold.Version{Version: "v1"}, put: map[string]string{
+		"kind Lamp contains kind Fan (api/v1alpha1/things.go:": {wanted: scaffold.Version{Version: "v1"}, put: map[string]string{
 			"api/v1alpha1/things.go": strings.Replace(shared["api/v1alpha1/things.go"], "Colors []Color", "Fans []Fan `json:\"fans\"`\n\tColors []Color", 1),
 		}},
 		"api/v1alpha1/hub.go has the method Hub of Lamp, which is not the hub any more": {wanted: scaffold.Version{Version: "v1", Storage: true}, put: map[string]string{
 			"api/v1alpha1/hub.go": "package v1alpha1\n\n// Hub is.\nfunc (*Lamp) Hub() {}\n",
 		}},
-		"main.go does not call operon.Main with a list of parts": {wanted: scaffold.Version{Version: "v1"}, put: map[string]string{
+		"main.go does not call operon.Main with a list of options": {wanted: scaffold.Version{Version: "v1"}, put: map[string]string{
 			"main.go": "package main\n\nimport \"github.com/operon-framework/operon\"\n\nfunc main() { operon.Main(\"x\", parts()...) }\n\nfunc parts() []operon.Option { return nil }\n",
 		}},
 	} {

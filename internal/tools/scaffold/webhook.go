@@ -66,7 +66,7 @@ func (w Webhook) free(t *tree, kind project.Kind) error {
 	}
 	for name, wanted := range map[string]bool{"Default": w.Default, "Validate": w.Validate, "ValidateDeletion": w.ValidateDeletion} {
 		if wanted && methods[name] != "" {
-			return fmt.Errorf("%s has the method %s already (%s): edit it there", kind.Name, name, methods[name])
+			return fmt.Errorf("%s already has the method %s (%s): edit it there", kind.Name, name, methods[name])
 		}
 	}
 	return t.declaresNone(".", "Test"+kind.Name+"Default", "Test"+kind.Name+"Validate", "Test"+kind.Name+"ValidateDeletion")
@@ -98,7 +98,7 @@ func (t *tree) find(group, version, kind string) (project.Kind, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return project.Kind{}, fmt.Errorf("there are several kinds %s: say which with --group and --version: %s", kind, strings.Join(have, ", "))
+		return project.Kind{}, fmt.Errorf("the project has several kinds %s: select one with --group and --version: %s", kind, strings.Join(have, ", "))
 	case len(have) == 0:
 		return project.Kind{}, fmt.Errorf("the project has no kind %s, and no other kind: scaffold one with `operon create api`", kind)
 	}

@@ -24,10 +24,10 @@ func (s *session) checkCRDs(ctx context.Context, p *project.Project) error {
 	ours := func(object *unstructured.Unstructured) bool { return object.GetLabels()[Label] == p.Name }
 	report, err := crdcompat.Check(ctx, s.target.config, ours, definitions...)
 	if err != nil {
-		return fmt.Errorf("see what changed definitions do to stored objects: %w; --unsafe-crds leaves that out", err)
+		return fmt.Errorf("check what changed CRDs do to stored objects: %w; --unsafe-crds skips this check", err)
 	}
 	if report.Safe() {
 		return nil
 	}
-	return fmt.Errorf("definitions are not applied, as they would break stored objects; change them, move the objects first, or take the loss with --unsafe-crds\n%s", strings.TrimRight(report.String(), "\n"))
+	return fmt.Errorf("the CRDs are not applied, because they would break stored objects; fix the CRDs, migrate the objects first, or accept data loss with --unsafe-crds\n%s", strings.TrimRight(report.String(), "\n"))
 }

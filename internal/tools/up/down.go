@@ -86,7 +86,7 @@ func (r *remover) where() (Where, error) {
 	}
 	where, _, err := r.folder.remembered()
 	if err != nil {
-		return where, fmt.Errorf("read where the project ran last: %w; name the cluster with --cluster or --kubeconfig", err)
+		return where, fmt.Errorf("find the cluster in which the project ran last: %w; select it with --cluster or --kubeconfig", err)
 	}
 	return where, nil
 }
@@ -122,7 +122,7 @@ func (r *remover) removeAll(ctx context.Context) error {
 		return err
 	}
 	if r.inventory.empty() {
-		r.say("nothing to remove: %s has nothing that `operon up` made for %s", r.target.title, r.name)
+		r.say("nothing to remove: %s has nothing that `operon up` created for %s", r.target.title, r.name)
 		return nil
 	}
 	r.removal = &removal.Remover{

@@ -105,7 +105,7 @@ func TestDownLeavesWhatWasThereBefore(t *testing.T) {
 		}
 	})
 	got := f.once(t, nil)
-	if err := lacks(got.stderr, "Namespace "+namespace.Name+" was in the cluster before"); err != nil || got.err != nil {
+	if err := lacks(got.stderr, "Namespace "+namespace.Name+" existed in the cluster before"); err != nil || got.err != nil {
 		t.Errorf("%v, %v", got.err, err)
 	}
 	if _, err := f.down(t.Context(), patience); err != nil {
@@ -133,7 +133,7 @@ func TestUpRefusesToTakeOverADeployedOperator(t *testing.T) {
 	label("null")
 	got := f.once(t, nil)
 	label(`"` + f.name + `"`)
-	if got.err == nil || lacks(got.err.Error(), "the ServiceAccount "+f.name+" is in the cluster already and was not made by `operon up`") != nil {
+	if got.err == nil || lacks(got.err.Error(), "the ServiceAccount "+f.name+" already exists in the cluster and was not created by `operon up`") != nil {
 		t.Errorf("%v", got.err)
 	}
 }

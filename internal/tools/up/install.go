@@ -78,7 +78,7 @@ func (in *installer) applyOurs(ctx context.Context, object *unstructured.Unstruc
 		return err
 	}
 	if whose == foreign {
-		return fmt.Errorf("the %s %s is in the cluster already and was not made by `operon up`: the operator seems to be deployed there; remove that, or choose another cluster", object.GetKind(), object.GetName())
+		return fmt.Errorf("the %s %s already exists in the cluster and was not created by `operon up`: the operator seems to be deployed there; undeploy it, or choose another cluster", object.GetKind(), object.GetName())
 	}
 	kube.SetLabel(object, Label, in.project)
 	_, err = in.Apply(ctx, object)

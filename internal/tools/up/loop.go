@@ -166,7 +166,7 @@ func (l *loop) tryStart() {
 // ended shows how the operator ended, and schedules its restart after a pause.
 func (l *loop) ended() {
 	exit, pause := l.operator.ended()
-	problem := view.Problem{Title: fmt.Sprintf("the operator %s; it is started again in %s", exit, pause), Lines: l.logTail()}
+	problem := view.Problem{Title: fmt.Sprintf("the operator %s; restarting in %s", exit, pause), Lines: l.logTail()}
 	l.problems[fromOperator] = problem
 	l.restart.Reset(pause)
 }
@@ -188,7 +188,7 @@ func (l *loop) hint() string {
 	if l.options.Where.IsLocal() {
 		return "Ctrl-C stops the operator; the cluster keeps running until `operon cluster down" + nameFlag(l.options.Where) + "`"
 	}
-	return "Ctrl-C stops the operator; what is in the cluster stays until `operon down`"
+	return "Ctrl-C stops the operator; its objects stay in the cluster until `operon down`"
 }
 
 func sumOf(file string) ([sha256.Size]byte, error) {

@@ -98,12 +98,12 @@ func TestLoopTakesUpEveryChange(t *testing.T) {
 	f.hasSize(t, 50)
 
 	f.edit(t, "main.go", "VERSION one", "VERSION \" two")
-	r.says(t, "problem  the operator does not compile; the last good one runs on", "./main.go:50")
+	r.says(t, "problem  the operator does not compile; the previous build keeps running", "./main.go:50")
 	f.edit(t, "main.go", "VERSION \" two", "VERSION two")
 	r.says(t, "operator | VERSION two", "solved   the operator does not compile")
 
 	f.edit(t, "main.go", "VERSION two\")", "VERSION three\"); panic(\"ouch\")")
-	r.says(t, "problem  the operator exited with code 2", "panic: ouch", "is started again in 2s")
+	r.says(t, "problem  the operator exited with code 2", "panic: ouch", "restarting in 2s")
 	f.edit(t, "main.go", "VERSION three\"); panic(\"ouch\")", "VERSION four\")")
 	r.says(t, "operator | VERSION four", "solved   the operator exited")
 

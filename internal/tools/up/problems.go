@@ -41,7 +41,7 @@ func (p problems) set(from source, err error) {
 func problemOf(err error) view.Problem {
 	var compile *process.CompileError
 	if errors.As(err, &compile) {
-		return view.Problem{Title: "the operator does not compile; the last good one runs on", Lines: strings.Split(compile.Output, "\n")}
+		return view.Problem{Title: "the operator does not compile; the previous build keeps running", Lines: strings.Split(compile.Output, "\n")}
 	}
 	lines := strings.Split(err.Error(), "\n")
 	return view.Problem{Title: lines[0], Lines: lines[1:]}

@@ -146,7 +146,7 @@ func installedOf(p *project.Project) string {
 
 // foreign reports an object that existed before.
 func (s *session) foreign(object *unstructured.Unstructured) {
-	s.say("%s was in the cluster before: it is updated, and `operon down` will leave it there", tree.Address(object))
+	s.say("%s existed in the cluster before: it is updated, and `operon down` will keep it", tree.Address(object))
 }
 
 // installAll installs a project's access, kinds and policies in the cluster.

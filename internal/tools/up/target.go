@@ -70,7 +70,7 @@ func startTarget(ctx context.Context, where Where, progress io.Writer) (*target,
 }
 
 // errStopped is the error for a local cluster that does not run.
-var errStopped = errors.New("it does not run")
+var errStopped = errors.New("it is not running")
 
 // findTarget finds a cluster that must exist already.
 func findTarget(ctx context.Context, where Where) (*target, error) {
@@ -156,7 +156,7 @@ func (t *target) version(ctx context.Context) (string, error) {
 	}
 	version, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
-		return "", fmt.Errorf("the cluster at %s does not answer: %w; see whether it runs, or name another one with --kubeconfig and --context", t.config.Host, plain(err))
+		return "", fmt.Errorf("the cluster at %s does not answer: %w; check whether it runs, or select another one with --kubeconfig and --context", t.config.Host, plain(err))
 	}
 	return version.GitVersion, nil
 }

@@ -80,7 +80,7 @@ func (r *Resetter) awaitComplete(ctx context.Context) (snapshot, error) {
 			return first, nil
 		}
 		if settled != nil {
-			klog.ErrorS(settled, "The controllers do not settle; the first state is the present one", "missing", missing)
+			klog.ErrorS(settled, "The controllers do not become idle; the current state is used as the initial state", "missing", missing)
 			return first, nil
 		}
 	}

@@ -97,7 +97,7 @@ func (r *Resetter) AwaitFirst(ctx context.Context) error {
 
 func (r *Resetter) awaitFirst(ctx context.Context) (snapshot, error) {
 	if r.first.taken == nil {
-		return nil, errors.New("this control plane remembers no first state")
+		return nil, errors.New("this control plane has no record of its initial state")
 	}
 	select {
 	case <-r.first.taken:

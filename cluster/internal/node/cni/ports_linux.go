@@ -128,7 +128,7 @@ func leadPorts(s Settings) error {
 	nft.Stdin = strings.NewReader(rules)
 	said, err := nft.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		return errors.New("hostPort takes the program nft, which this machine lacks (Debian: apt install nftables)")
+		return errors.New("hostPort requires the program nft, which is not installed (Debian: apt install nftables)")
 	}
 	if err != nil {
 		return fmt.Errorf("hostPort: nft: %w: %s", err, said)

@@ -130,11 +130,11 @@ func archivesIn(output string) ([]archive, error) {
 		_, rest, closed := strings.Cut(line[1:], "' ")
 		fields := strings.Fields(rest)
 		if !closed || len(fields) < 2 {
-			return nil, fmt.Errorf("apt-get prints a line that is not understood: %s", strings.TrimSpace(line))
+			return nil, fmt.Errorf("apt-get printed an unexpected line: %s", strings.TrimSpace(line))
 		}
 		name := fields[0]
 		if name != filepath.Base(name) || !strings.HasSuffix(name, ".deb") {
-			return nil, fmt.Errorf("apt-get names an archive %q, which is no file name of a package", name)
+			return nil, fmt.Errorf("apt-get names an archive %q, which is not a file name of a package", name)
 		}
 		sum := strings.TrimPrefix(fields[len(fields)-1], "SHA256:")
 		if _, err := hex.DecodeString(sum); err != nil || len(sum) != hex.EncodedLen(sha256.Size) {
@@ -161,15 +161,15 @@ func explain(err error) error {
 	}
 	said := failed.output
 	if found := unfetched.FindStringSubmatch(said); found != nil {
-		return fmt.Errorf("download packages: %s: %s; without a network only packages that were downloaded before can be used", found[1], strings.TrimSpace(found[2]))
+		return fmt.Errorf("download packages: %s: %s; without a network, only packages that were downloaded before can be used", found[1], strings.TrimSpace(found[2]))
 	}
 	for _, pattern := range []*regexp.Regexp{unknown, unavailable} {
 		if found := pattern.FindStringSubmatch(said); found != nil {
-			return fmt.Errorf("the package sources of this machine have no package %s: check its name, and run `apt-get update` where it is a new one", found[1])
+			return fmt.Errorf("the package sources of this machine have no package %s: check its name, or run `apt-get update` if it is new", found[1])
 		}
 	}
 	if found := unmet.FindStringSubmatch(said); found != nil {
-		return fmt.Errorf("packages do not fit together:\n%s", strings.TrimRight(found[1], "\n"))
+		return fmt.Errorf("the packages conflict:\n%s", strings.TrimRight(found[1], "\n"))
 	}
 	return err
 }

@@ -158,7 +158,7 @@ func TestWhatAptSaysIsExplained(t *testing.T) {
 	for said, want := range map[string]string{
 		"E: Unable to locate package webb\n":               "no package webb",
 		"E: Package 'web' has no installation candidate\n": "no package web:",
-		"The following packages have unmet dependencies:\n web : Depends: lib but it is not\nE: Unable to correct\n": "packages do not fit together:\n web : Depends: lib",
+		"The following packages have unmet dependencies:\n web : Depends: lib but it is not\nE: Unable to correct\n": "the packages conflict:\n web : Depends: lib",
 		"E: Failed to fetch http://deb.example.com/web.deb  Could not connect\nE: Unable to fetch some archives\n":   "deb.example.com/web.deb: Could not connect; without a network",
 		"E: something new\n": "E: something new",
 	} {
@@ -235,7 +235,7 @@ func TestTrees(t *testing.T) {
 	if !slices.Equal(found, want) {
 		t.Errorf("got  %q\nwant %q", found, want)
 	}
-	if err := tree.add("third", packed(t, tar.Header{Name: "./usr/bin/sh", Typeflag: tar.TypeReg})); err == nil || !strings.Contains(err.Error(), "first and third both hold /usr/bin/sh") {
+	if err := tree.add("third", packed(t, tar.Header{Name: "./usr/bin/sh", Typeflag: tar.TypeReg})); err == nil || !strings.Contains(err.Error(), "first and third both contain /usr/bin/sh") {
 		t.Errorf("%v", err)
 	}
 	if err := tree.add("fourth", packed(t, tar.Header{Name: "./dev/null", Typeflag: tar.TypeChar})); err == nil || !strings.Contains(err.Error(), "not a file, directory or link") {

@@ -67,7 +67,7 @@ func (t *tree) applets(ctx context.Context, folder string) error {
 	}
 	output, err := run(ctx, copied, "--list-full")
 	if err != nil {
-		return fmt.Errorf("ask busybox what it can do: %w", err)
+		return fmt.Errorf("list the applets of busybox: %w", err)
 	}
 	for line := range strings.Lines(output) {
 		place := merged(strings.TrimSpace(line))

@@ -188,7 +188,7 @@ func (t *tree) entry(owner, data string, at int64, header *tar.Header) error {
 func (t *tree) put(owner string, file image.File) error {
 	before, there := t.files[file.Path]
 	if there && !(before.Folder && file.Folder) {
-		return fmt.Errorf("%s and %s both hold /%s", t.owner[file.Path], owner, file.Path)
+		return fmt.Errorf("%s and %s both contain /%s", t.owner[file.Path], owner, file.Path)
 	}
 	if !there {
 		t.files[file.Path], t.owner[file.Path] = file, owner

@@ -91,14 +91,14 @@ func values(o manifests.Operator, image string) ([]byte, error) {
 	}
 	repository, tag := split(image)
 	var text bytes.Buffer
-	fmt.Fprintf(&text, `# What the operator's container runs. A tag that begins with @ is a digest.
+	fmt.Fprintf(&text, `# The image of the operator. A tag that begins with @ is a digest.
 image:
   repository: %s
   tag: %q
   pullPolicy: IfNotPresent
 imagePullSecrets: []
 
-# Pods, of which one leads.
+# The number of pods. One of them is the leader.
 replicas: %d
 
 resources:
@@ -117,14 +117,14 @@ crds:
 `, repository, tag, o.Replicas, indent(string(resources), "  "))
 	if len(o.Policies) > 0 {
 		text.WriteString(`
-# Admission policies. They hold in all of the cluster: install them with one release of it.
+# Admission policies are cluster-scoped: install them with only one release in a cluster.
 policies:
   install: true
 `)
 	}
 	if o.Webhooks {
 		text.WriteString(`
-# Whether API servers ask the operator before they store an object.
+# Whether API servers call the operator's webhooks.
 webhooks:
   enabled: true
 `)

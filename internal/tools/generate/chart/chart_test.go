@@ -286,13 +286,13 @@ func TestEditsSurvive(t *testing.T) {
 		notes []string
 	}{
 		"nobody edited": {first, "values.yaml", []string{`tag: "2.0"`, "replicas: 3"}, nil},
-		"a value":       {edit(first, "values.yaml", "replicas: 2", "replicas: 7 # enough"), "values.yaml", []string{`tag: "2.0"`, "replicas: 7 # enough"}, []string{"values.yaml: replicas is 7 by an edit and stays so; generated is 3"}},
-		"a new value":   {edit(first, "values.yaml", "crds:", "ours: true\ncrds:"), "values.yaml", []string{"ours: true", `tag: "2.0"`, "# Pods, of which one leads."}, nil},
+		"a value":       {edit(first, "values.yaml", "replicas: 2", "replicas: 7 # enough"), "values.yaml", []string{`tag: "2.0"`, "replicas: 7 # enough"}, []string{"values.yaml: replicas was edited to 7 and is kept; the generated value is 3"}},
+		"a new value":   {edit(first, "values.yaml", "crds:", "ours: true\ncrds:"), "values.yaml", []string{"ours: true", `tag: "2.0"`, "# The number of pods. One of them is the leader."}, nil},
 		"a value gone":  {edit(first, "values.yaml", "priorityClassName: \"\"\n", ""), "values.yaml", []string{`tag: "2.0"`}, nil},
 		"the version":   {edit(first, "Chart.yaml", "version: 0.1.0", "version: 4.5.6"), "Chart.yaml", []string{"version: 4.5.6", `appVersion: "2.0"`}, nil},
 		"a template":    {edit(first, "templates/service-metrics.yaml", "port: 8080", "port: 9090"), "templates/service-metrics.yaml", []string{"port: 9090"}, nil},
 		"a template that changes too": {edit(first, "templates/deployment.yaml", "periodSeconds: 20", "periodSeconds: 60"), "templates/deployment.yaml", []string{"periodSeconds: 60"},
-			[]string{"templates/deployment.yaml was edited, and what is generated for it has changed: take what you need from .conflicts/templates/deployment.yaml, and remove that"}},
+			[]string{"templates/deployment.yaml was edited, and its generated content has changed: merge what you need from .conflicts/templates/deployment.yaml, and remove that file"}},
 		"a file of theirs": {files{"templates/extra.yaml": []byte("# ours")}, "templates/extra.yaml", []string{"# ours"}, nil},
 	} {
 		got, notes := merged(t, test.there, generated(t, after))

@@ -94,7 +94,7 @@ func (k *keys) wanted(at string, before, held, key, now *yamlv3.Node) {
 		held.Content[find(held, key.Value)] = now
 		k.changed = true
 	case was == nil || !same(was, now):
-		k.notes = append(k.notes, fmt.Sprintf("%s is %s by an edit and stays so; generated is %s", at+key.Value, short(is), short(now)))
+		k.notes = append(k.notes, fmt.Sprintf("%s was edited to %s and is kept; the generated value is %s", at+key.Value, short(is), short(now)))
 	}
 }
 
@@ -109,7 +109,7 @@ func (k *keys) dropped(at, key string, was, held, now *yamlv3.Node) {
 		k.changed = true
 		return
 	}
-	k.notes = append(k.notes, fmt.Sprintf("%s has no effect any more, and stays because it was edited", at+key))
+	k.notes = append(k.notes, fmt.Sprintf("%s has no effect any more; it is kept because it was edited", at+key))
 }
 
 // same compares decoded values, not their notation.

@@ -52,7 +52,7 @@ type generated struct {
 func Merge(there, now map[string][]byte) (*Merged, error) {
 	earlier := generated{}
 	if err := yaml.UnmarshalStrict(there[record], &earlier); err != nil {
-		return nil, fmt.Errorf("%s: %w; it tells which files were edited: take it from version control, or remove it, and all files count as edited", record, err)
+		return nil, fmt.Errorf("%s: %w; it records which files were edited: restore it from version control, or remove it; then all files count as edited", record, err)
 	}
 	m := &merge{there: there, now: now, earlier: earlier, next: generated{Files: map[string]string{}, Merged: map[string]string{}}}
 	m.Write = map[string][]byte{}
@@ -99,7 +99,7 @@ func (m *merge) file(name string) error {
 	switch {
 	case !there && known:
 		if before != now {
-			m.note("%s was removed, and stays so, although what is generated for it has changed", name)
+			m.note("%s was removed and is not written again, although its generated content has changed", name)
 		}
 	case !there, sum(held) == before, bytes.Equal(held, wanted):
 		m.Write[name] = wanted
@@ -133,7 +133,7 @@ func (m *merge) gone(name string) {
 		m.Remove = append(m.Remove, name)
 		return
 	}
-	m.note("%s is not generated any more, and stays because it was edited: remove it when it is of no use", name)
+	m.note("%s is no longer generated, and is kept because it was edited: remove it if you do not need it", name)
 }
 
 // remind adds notes about unresolved conflicts.
@@ -147,7 +147,7 @@ func (m *merge) remind() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		if edited, is := cutFolder(name); is {
-			m.note("%s was edited, and what is generated for it has changed: take what you need from %s, and remove that", edited, name)
+			m.note("%s was edited, and its generated content has changed: merge what you need from %s, and remove that file", edited, name)
 		}
 	}
 }

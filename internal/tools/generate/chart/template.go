@@ -135,7 +135,7 @@ func render(object *unstructured.Unstructured) (string, error) {
 		return written
 	})
 	if strings.Contains(text, "@@") {
-		return "", fmt.Errorf("a definition or a Role has the text @@ in it, which stands for values here:\n%s", text)
+		return "", fmt.Errorf("a CRD or a Role contains the text @@, which is the placeholder for values:\n%s", text)
 	}
 	return text, unknown
 }

@@ -49,7 +49,7 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 	defer e.undo()
 	for _, gate := range g.Gates {
 		if !slices.Contains(e.named, gate) {
-			return fmt.Errorf("the feature gate %q is named by no field: there %s", gate, e.known())
+			return fmt.Errorf("no field has the feature gate %q: there %s", gate, e.known())
 		}
 	}
 	return g.Generator.Generate(ctx)

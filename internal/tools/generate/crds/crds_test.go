@@ -89,7 +89,7 @@ func TestGates(t *testing.T) {
 func TestAGateThatNoFieldNames(t *testing.T) {
 	t.Parallel()
 	err := crds.Generator{Gates: []string{"Colors"}}.Generate(contextOf(t, "./testdata/gated"))
-	want := `the feature gate "Colors" is named by no field: there are Colours, Smell`
+	want := `no field has the feature gate "Colors": there are Colours, Smell`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

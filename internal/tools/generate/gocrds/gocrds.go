@@ -35,7 +35,7 @@ func Source(folder string, definitions []*apiextensionsv1.CustomResourceDefiniti
 	w := &writer{}
 	w.printf("%s\n\n// Package %s has the CustomResourceDefinitions of this project as Go values.\npackage %s\n\n", Mark, name, name)
 	w.printf("import (\n\tapiextensionsv1 %q\n\tmetav1 %q\n)\n\n", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "k8s.io/apimachinery/pkg/apis/meta/v1")
-	w.printf("// All are all definitions, by their names in order. They are the caller's.\nfunc All() []*apiextensionsv1.CustomResourceDefinition {\n\treturn []*apiextensionsv1.CustomResourceDefinition{\n")
+	w.printf("// All returns all CRDs, ordered by name. Each call returns new values.\nfunc All() []*apiextensionsv1.CustomResourceDefinition {\n\treturn []*apiextensionsv1.CustomResourceDefinition{\n")
 	for _, definition := range definitions {
 		w.printf("\t\t%s(),\n", names[definition.Name])
 	}

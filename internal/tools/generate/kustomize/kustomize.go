@@ -144,5 +144,5 @@ func Image(objects []*unstructured.Unstructured, image string) error {
 			}
 		}
 	}
-	return fmt.Errorf("there is no Deployment with a container %q that could run %s: set the image in %s by kustomize", "manager", image, Default)
+	return fmt.Errorf("no Deployment has a container %q to run %s: set the image in %s with kustomize", "manager", image, Default)
 }

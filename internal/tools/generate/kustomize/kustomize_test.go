@@ -113,7 +113,7 @@ func TestKubebuildersBase(t *testing.T) {
 	if text := asYAML(t, deployment); !strings.Contains(text, "image: registry.example.com/web:2") || !strings.Contains(text, "image: proxy") {
 		t.Errorf("the Deployment is %s", text)
 	}
-	if err := kustomize.Image(objects[:2], "other"); err == nil || !strings.Contains(err.Error(), "there is no Deployment") {
+	if err := kustomize.Image(objects[:2], "other"); err == nil || !strings.Contains(err.Error(), "no Deployment has a container") {
 		t.Errorf("%v", err)
 	}
 	delete(files, "config/manager/manager.yaml")

@@ -129,7 +129,7 @@ func (o Operator) validate() error {
 		problems = append(problems, fmt.Errorf("%d shards: want at most %d, or 0 for none", o.Shards, maxShards))
 	}
 	if len(o.Watch) > 0 && o.Flags != nil {
-		problems = append(problems, errors.New("namespaces to work in: only operators that are written with Operon take them; leave them out"))
+		problems = append(problems, errors.New("the option for namespaces is only for operators that are written with Operon: remove it"))
 	}
 	if o.Shards > 0 && o.Flags != nil {
 		problems = append(problems, errors.New("shards are of operators that are written with Operon: leave them out"))

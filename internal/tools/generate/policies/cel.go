@@ -126,7 +126,7 @@ func (e *environment) check(at placed, expression string, wanted *cel.Type) erro
 		return errors.Join(problems...)
 	}
 	if is := compiled.OutputType(); !is.IsExactType(wanted) && !is.IsExactType(cel.DynType) {
-		return at.wrongIn(expression, 0, fmt.Errorf("it is of type %s, and has to be %s: %s", is, wanted, expression))
+		return at.wrongIn(expression, 0, fmt.Errorf("it has the type %s, want %s: %s", is, wanted, expression))
 	}
 	return nil
 }

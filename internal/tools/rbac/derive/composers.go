@@ -54,7 +54,7 @@ func (d *deriving) composers() []*composer {
 		}
 		made, ok := d.composer(c)
 		if !ok {
-			d.note(c.Pos(), "operon.Manage: the kind that the composer manages is unknown: its Compose has to take a pointer to a Go type of an API group")
+			d.note(c.Pos(), "operon.Manage: the kind of the composer is unknown: Compose must take a pointer to a Go type of an API group")
 			continue
 		}
 		all = append(all, made)

@@ -33,7 +33,7 @@ func (d *deriving) serves(operator string) bool {
 		found = true
 		version, ok := d.servedBy(c)
 		if !ok {
-			d.note(c.Pos(), "aggregated.%s: the API group of what is served is not known: write markers for the APIService, as docs/runtime/apiserver.md lists them", c.callee.Name())
+			d.note(c.Pos(), "aggregated.%s: the served API group is unknown: add markers for the APIService, as docs/runtime/apiserver.md lists them", c.callee.Name())
 			continue
 		}
 		versions = append(versions, version)

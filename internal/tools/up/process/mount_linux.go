@@ -95,7 +95,7 @@ func tryMount(target string) error {
 		return errors.New(strings.TrimPrefix(strings.TrimSpace(string(output)), "operon: "))
 	}
 	if err != nil {
-		return fmt.Errorf("make a mount namespace: %w", errors.Unwrap(err))
+		return fmt.Errorf("create a mount namespace: %w", errors.Unwrap(err))
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ type kind struct {
 func kinds(client discovery.DiscoveryInterface) ([]kind, error) {
 	lists, err := client.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+		return nil, fmt.Errorf("list the kinds of the API server: %w", err)
 	}
 	var found []kind
 	for _, list := range lists {

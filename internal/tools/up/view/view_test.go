@@ -48,7 +48,7 @@ func busy() State {
 		Now: now, Project: "web-operator", Cluster: `cluster "default" (v1.37.2)`,
 		Operator: Operator{Phase: Running, PID: 4711, Since: now.Add(-3 * time.Minute), Restarts: 1, Rebuilding: true, Reconciles: 12, PerSecond: 0.4},
 		Problems: []Problem{
-			{Title: "the operator does not compile; the last good one runs on", Lines: []string{"# example.com/web", "./main.go:7:2:\tdeclared and not used: x"}},
+			{Title: "the operator does not compile; the previous build keeps running", Lines: []string{"# example.com/web", "./main.go:7:2:\tdeclared and not used: x"}},
 			{Title: "a long one", Lines: strings.Split(strings.Repeat("line\n", 39)+"last", "\n")},
 		},
 		Tree: tree.Snapshot{
