@@ -181,8 +181,7 @@ func stateOf(list client.ObjectList) string {
 	return state.String()
 }
 
-// changed reports whether anything is not as it was when it was read or last reported. Each change is reported once, as a watch
-// does, because a reconcile that ends early, such as that of a paused object, does not read it again.
+// changed reports each change since the last read once, as a watch does: a reconcile that ends early does not read again.
 func (r *reads) changed(ctx context.Context) (changed bool, err error) {
 	for name, w := range r.held {
 		state, err := w.look(ctx)
