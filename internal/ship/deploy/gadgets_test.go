@@ -251,7 +251,7 @@ func testStranger(t *testing.T, c *containers) {
 	}
 	nobody := f.nobody(t)
 	_, said, err := f.deploy(t, func(o *deploy.Options) { built(o); o.Push, o.Where = to.Name(), up.Where{Kubeconfig: nobody} })
-	if missing := refuses(err, "nothing was done", "create namespaces\n", "patch deployments.apps in namespace "+f.namespace()); missing != nil || said != "" {
+	if missing := refuses(err, "nothing was changed", "create namespaces\n", "patch deployments.apps in namespace "+f.namespace()); missing != nil || said != "" {
 		t.Errorf("%v\n%s", missing, said)
 	}
 	if tags, err := remote.List(to); err == nil {
