@@ -287,7 +287,7 @@ func TestBadRequests(t *testing.T) {
 		{"GET", "/v2/web/blobs/" + missing, "", 404, "there is no blob sha256:"},
 		{"GET", "/v2/web/blobs/sha256:short", "", 400, "DIGEST_INVALID"},
 		{"GET", "/v2/web/tags/list", "", 404, "nothing was pushed to web"},
-		{"POST", "/v2/web/blobs/uploads/?digest=" + missing, "something else", 400, "and not " + missing},
+		{"POST", "/v2/web/blobs/uploads/?digest=" + missing, "something else", 400, "not " + missing},
 		{"PATCH", "/v2/web/blobs/uploads/NONE", "x", 404, "BLOB_UPLOAD_UNKNOWN"},
 		{"DELETE", "/v2/web/blobs/" + missing, "", 405, "UNSUPPORTED"},
 		{"GET", "/v2/../secret/blobs/" + missing, "", 404, "NAME_INVALID"},
