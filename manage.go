@@ -104,7 +104,9 @@ func objectOf[T client.Object](o *operator, settings manageSettings) (object T, 
 		return object, kind, err
 	}
 	object.GetObjectKind().SetGroupVersionKind(settings.kind)
-	kind, err = apiutil.GVKForObject(object, o.manager.GetScheme())
+	if kind, err = apiutil.GVKForObject(object, o.manager.GetScheme()); err != nil {
+		err = fmt.Errorf("%w; register its API with operon.API", err)
+	}
 	return object, kind, err
 }
 

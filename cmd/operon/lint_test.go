@@ -13,7 +13,7 @@ func TestMistakesInCallsOfLint(t *testing.T) {
 		"lint --only rbac-wildcart": {code: exitFailed, stderr: `operon: unknown rule "rbac-wildcart"; ` + "`operon lint --rules` lists them"},
 		"lint --skip wildcard":      {code: exitFailed, stderr: `operon: unknown rule "wildcard" (did you mean rbac-wildcard?)`},
 		"lint /nowhere":             {code: exitFailed, stderr: "operon: directory /nowhere does not exist; name the directory of an operator project\n"},
-		"lint ../../internal/tools/doctor/testdata": {code: exitFailed, stderr: "internal/tools/doctor/testdata is not an operator project: it has no go.mod; name the directory that holds the operator's go.mod\n"},
+		"lint ../../internal/tools/doctor/testdata": {code: exitFailed, stderr: "internal/tools/doctor/testdata is not an operator project: it has neither a go.mod nor a watches.yaml; name the directory that holds one of them\n"},
 	} {
 		got := operon(t, strings.Fields(call)...)
 		if got.code != want.code || !strings.Contains(got.stderr, want.stderr) {

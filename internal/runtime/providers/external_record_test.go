@@ -162,7 +162,7 @@ func TestExternalForgedRecord(t *testing.T) {
 	w.Run(k)
 	for _, name := range []string{"changing", "deleting"} {
 		b := &boxtest.Box{ObjectMeta: w.Meta(name)}
-		w.Ready(b, metav1.ConditionFalse, external.ReasonForeign, "nothing is done with it")
+		w.Ready(b, metav1.ConditionFalse, external.ReasonForeign, "it is left alone")
 		if strings.Contains(fmt.Sprint(b.Status.Seen), theirs.Size) {
 			t.Errorf("%s was given %q", name, b.Status.Seen)
 		}

@@ -442,7 +442,7 @@ func TestWhatCannotBeBuilt(t *testing.T) {
 		options build.Options
 	}{
 		"main.go:3:15: undefined: undefinedThing":      {broken, build.Options{}},
-		"is not an operator project: it has no go.mod": {empty, build.Options{}},
+		"is not an operator project: it has neither a go.mod nor a watches.yaml": {empty, build.Options{}},
 		"images are made for linux":                    {broken, build.Options{Platforms: []string{"windows/amd64"}}},
 		"linux/ARCH, ARCH one of 386, amd64":           {broken, build.Options{Platforms: []string{"linux/x"}}},
 		"has no variant":                               {broken, build.Options{Platforms: []string{"linux/arm/v9"}}},

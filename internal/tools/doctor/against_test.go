@@ -69,7 +69,7 @@ func TestExamineRefusesWhatItCannotRead(t *testing.T) {
 	}{
 		"code":     {map[string]string{"go.mod": module, "main.go": "package main\n\nfunc main() { lost() }\n", "config/crd/a.yaml": string(definition)}, "the code does not compile:\nmain.go:3:15: undefined: lost"},
 		"manifest": {map[string]string{"go.mod": module, "main.go": "package main\n\nfunc main() {}\n", "config/crd/a.yaml": "kind: ["}, "config/crd/a.yaml:1: "},
-		"module":   {map[string]string{"main.go": "package main\n\nfunc main() {}\n"}, "it has no go.mod"},
+		"module":   {map[string]string{"main.go": "package main\n\nfunc main() {}\n"}, "it has neither a go.mod nor a watches.yaml"},
 	} {
 		dir := t.TempDir()
 		for file, content := range test.files {

@@ -162,7 +162,7 @@ func same(t *testing.T, before, after files) {
 func TestOutsideAProject(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := generate.Plan(t.Context(), dir, generate.Options{}); err == nil || !strings.Contains(err.Error(), "it has no go.mod") {
+	if _, err := generate.Plan(t.Context(), dir, generate.Options{}); err == nil || !strings.Contains(err.Error(), "it has neither a go.mod nor a watches.yaml") {
 		t.Errorf("%v", err)
 	}
 	if _, err := generate.Plan(t.Context(), filepath.Join(dir, "none"), generate.Options{}); err == nil || !strings.Contains(err.Error(), "none does not exist") {
