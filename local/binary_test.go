@@ -207,7 +207,7 @@ func TestTidyKeepsTheNewestAndDropsWhatWasInterrupted(t *testing.T) {
 func TestBinaryIsTheOneThatIsNamed(t *testing.T) {
 	named := filepath.Join(t.TempDir(), "any")
 	t.Setenv("OPERON_CLUSTER_BINARY", named)
-	if _, err := Binary(t.Context(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "no executable file") {
+	if _, err := Binary(t.Context(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "is not an executable file") {
 		t.Errorf("it does not exist: %v", err)
 	}
 	put(t, named, "x")

@@ -123,7 +123,7 @@ func TestDeployMeanwhile(t *testing.T) {
 	_, _, err := f.deploy(t, func(o *deploy.Options) {
 		o.Namespace = f.env.Namespace
 		o.Progress = writerFunc(func(said string) { // after the existing objects were read
-			if strings.Contains(said, "Namespace "+f.env.Namespace+" was there before") {
+			if strings.Contains(said, "Namespace "+f.env.Namespace+" existed before") {
 				if _, err := records.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
 					t.Error(err)
 				}

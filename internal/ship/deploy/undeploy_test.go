@@ -380,7 +380,7 @@ func TestWhatWasThereBefore(t *testing.T) {
 	f.env.InstallCRDs(t, f.dir+"/config/crd")
 	into := func(target *deploy.Target) { target.Namespace = f.env.Namespace }
 	_, said, err := f.deploy(t, func(o *deploy.Options) { into(&o.Target) })
-	if missing := errors.Join(err, lacks(said, "Namespace "+f.env.Namespace+" was there before", "CustomResourceDefinition gadgets."+f.group+" was there before")); missing != nil {
+	if missing := errors.Join(err, lacks(said, "Namespace "+f.env.Namespace+" existed before", "CustomResourceDefinition gadgets."+f.group+" existed before")); missing != nil {
 		t.Fatal(missing)
 	}
 	create(t, f.gadgets(), f.gadget("mine"))
