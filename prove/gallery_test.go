@@ -118,6 +118,8 @@ const (
 	boundedBudget = time.Minute
 	boundedTime   = 7 * time.Minute
 	boundedRecall = 0.5
+	// boundedSample is how many searches must have come to their end for a verdict.
+	boundedSample = 10
 )
 
 // TestGallerySearch searches for the bugs of the gallery's operators with few test cases. Finding something else than the bug, or
@@ -157,6 +159,10 @@ func TestGallerySearch(t *testing.T) {
 	})
 	recall := 1 - float64(len(missed))/float64(max(len(tested), 1))
 	t.Logf("of %d operators, %d were searched to the end, and %.0f %% of their bugs were found within %d test cases", len(all), len(tested), 100*recall, boundedPlans)
+	if len(tested) < boundedSample {
+		t.Logf("no verdict: the machine is too slow for %d complete searches", boundedSample)
+		return
+	}
 	if recall < boundedRecall {
 		t.Errorf("within %d test cases, %.0f %% of the bugs were found, not of %s", boundedPlans, 100*recall, strings.Join(missed, ", "))
 	}
