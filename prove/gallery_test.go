@@ -116,7 +116,7 @@ func TestGallery(t *testing.T) {
 const (
 	boundedPlans  = 15
 	boundedBudget = time.Minute
-	boundedTime   = 7 * time.Minute
+	boundedTime   = 3 * time.Minute
 	boundedRecall = 0.5
 	// boundedSample is how many searches must have come to their end for a verdict.
 	boundedSample = 10
