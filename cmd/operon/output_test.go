@@ -21,6 +21,8 @@ var withOutput = map[string]struct {
 	objects   bool
 }{
 	"build": {}, "doctor": {}, "generate": {}, "lint": {}, "prove": {}, "version": {},
+	"bundle convert":    {arguments: "x y"},
+	"bundle lint":       {arguments: "x"},
 	"image from-dir":    {arguments: "x --image y"},
 	"image from-debian": {arguments: "x --image y"},
 	"cluster list":      {objects: true},
@@ -53,7 +55,7 @@ func TestEveryOutputFlag(t *testing.T) {
 		found++
 		want := "text, json or yaml"
 		switch {
-		case path == "lint":
+		case path == "lint", path == "bundle lint":
 			want = "text, json, yaml or sarif"
 		case with.objects:
 			want = "text, json, yaml or name"
