@@ -112,10 +112,11 @@ func (r Rhythm) Made(requests []Request) map[string]bool {
 	return made
 }
 
-// Last returns when the last request was received that counts and is not of the rhythm, or the zero time.
+// Last returns when the last request was received that counts and is not of the rhythm, or the zero time. A request with a fault
+// is not of the rhythm: the operator has not done yet what it tried.
 func (r Rhythm) Last(requests []Request) time.Time {
 	for i := len(requests) - 1; i >= 0; i-- {
-		if one := &requests[i]; one.Counts() && !r.Has(one) {
+		if one := &requests[i]; one.Counts() && (!r.Has(one) || one.Fault != "") {
 			return one.At
 		}
 	}

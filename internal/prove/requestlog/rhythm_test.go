@@ -70,4 +70,8 @@ func TestRhythm(t *testing.T) {
 	if last := rhythm.Last(requests); !last.Equal(began) {
 		t.Errorf("the last was %s later", last.Sub(began))
 	}
+	requests[1].Fault = "conflict"
+	if last := rhythm.Last(requests); !last.Equal(began.Add(time.Second)) {
+		t.Errorf("a request with a fault is of the rhythm: the last was %s later", last.Sub(began))
+	}
 }
