@@ -441,13 +441,13 @@ func TestWhatCannotBeBuilt(t *testing.T) {
 		dir     string
 		options build.Options
 	}{
-		"main.go:3:15: undefined: undefinedThing":      {broken, build.Options{}},
+		"main.go:3:15: undefined: undefinedThing":                                {broken, build.Options{}},
 		"is not an operator project: it has neither a go.mod nor a watches.yaml": {empty, build.Options{}},
-		"images are made for linux":                    {broken, build.Options{Platforms: []string{"windows/amd64"}}},
-		"linux/ARCH, ARCH one of 386, amd64":           {broken, build.Options{Platforms: []string{"linux/x"}}},
-		"has no variant":                               {broken, build.Options{Platforms: []string{"linux/arm/v9"}}},
-		"is listed twice":                              {broken, build.Options{Platforms: []string{"linux/arm64", "linux/arm64"}}},
-		"it holds a PRIVATE KEY":                       {broken, build.Options{Roots: []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")}},
+		"images are made for linux":                                              {broken, build.Options{Platforms: []string{"windows/amd64"}}},
+		"linux/ARCH, ARCH one of 386, amd64":                                     {broken, build.Options{Platforms: []string{"linux/x"}}},
+		"has no variant":                                                         {broken, build.Options{Platforms: []string{"linux/arm/v9"}}},
+		"is listed twice":                                                        {broken, build.Options{Platforms: []string{"linux/arm64", "linux/arm64"}}},
+		"it holds a PRIVATE KEY":                                                 {broken, build.Options{Roots: []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")}},
 	} {
 		_, err := build.Run(t.Context(), test.dir, test.options)
 		if err == nil || !strings.Contains(err.Error(), want) {
