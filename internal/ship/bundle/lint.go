@@ -40,6 +40,9 @@ func Lint(dirs []string, against string) (*doctor.Report, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := errors.Join(asErrors(older.Problems)...); err != nil {
+			return nil, err // a comparison with a part of it would prove nothing
+		}
 		l.older = older
 	}
 	var problems []error

@@ -244,6 +244,10 @@ func TestUpgrades(t *testing.T) {
 	if found := lint(t, dir, dir).Findings; len(found) > 0 {
 		t.Errorf("a bundle compared with itself: %+v", found)
 	}
+	edit(t, dir, crdFile, "served: true", "served: 1")
+	if _, err := bundle.Lint([]string{"testdata/lamp"}, dir); err == nil || !strings.Contains(err.Error(), "spec.versions.served") {
+		t.Errorf("an older bundle that cannot be read: %v", err)
+	}
 }
 
 // The channels of a package have to lead from each version to the newest one.
