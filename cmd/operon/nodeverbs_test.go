@@ -59,9 +59,21 @@ func copyFiles(t *testing.T, n *node) {
 	}
 }
 
+// untilTold is a shell command that waits until tell creates a file, and until the process that created it has ended: otherwise the
+// container may end first, and kill it.
+func untilTold(file string) string {
+	return "until test -s " + file + " && ! kill -0 $(cat " + file + ") 2>/dev/null; do sleep 0.1; done"
+}
+
+// tell creates a file in a pod that waits for it with untilTold.
+func (n *node) tell(t *testing.T, pod, file string) {
+	t.Helper()
+	n.kubectl(t, "exec", pod, "--", "sh", "-c", "echo $$ > "+file)
+}
+
 // followLogs checks that a followed log contains earlier and later output, and ends with the pod.
 func followLogs(t *testing.T, n *node) {
-	n.apply(t, pod("logs", "echo before; until test -e /go; do sleep 0.1; done; echo after", ""))
+	n.apply(t, pod("logs", "echo before; "+untilTold("/go")+"; echo after", ""))
 	n.await(t, "logs", "to be ready", ready)
 	logs := n.command(t, "", "kubectl", "logs", "-f", "logs")
 	out, err := logs.StdoutPipe()
@@ -75,7 +87,7 @@ func followLogs(t *testing.T, n *node) {
 	if line, err := lines.ReadString('\n'); err != nil || line != "before\n" {
 		t.Errorf("%q, %v", line, err)
 	}
-	n.kubectl(t, "exec", "logs", "--", "touch", "/go")
+	n.tell(t, "logs", "/go")
 	if rest, err := io.ReadAll(lines); err != nil || string(rest) != "after\n" {
 		t.Errorf("%q, %v", rest, err)
 	}
@@ -86,7 +98,7 @@ func followLogs(t *testing.T, n *node) {
 
 // longLogs checks that logs are rotated, and that a client that follows a log receives all of it.
 func longLogs(t *testing.T, n *node) {
-	n.apply(t, pod("long", "echo begin; until test -e /go; do sleep 0.1; done; yes $(printf %01000d 0) | head -n 12000; until test -e /end; do sleep 0.1; done; echo end", ""))
+	n.apply(t, pod("long", "echo begin; "+untilTold("/go")+"; yes $(printf %01000d 0) | head -n 12000; "+untilTold("/end")+"; echo end", ""))
 	last := func(what, want string) {
 		localtest.Eventually(t, what, func(ctx context.Context) error {
 			got, err := n.CoreV1().Pods("default").GetLogs("long", &corev1.PodLogOptions{TailLines: new(int64(1))}).DoRaw(ctx)
@@ -98,9 +110,9 @@ func longLogs(t *testing.T, n *node) {
 	}
 	last("the begin of the log", "begin\n")
 	logs, said := n.follow(t, "long")
-	n.kubectl(t, "exec", "long", "--", "touch", "/go")
+	n.tell(t, "long", "/go")
 	last("a second part of the log", "")
-	n.kubectl(t, "exec", "long", "--", "touch", "/end")
+	n.tell(t, "long", "/end")
 	if err := logs.Wait(); err != nil || strings.Count(said.String(), "\n") != 1+12000+1 || !strings.HasSuffix(said.String(), "0\nend\n") {
 		t.Errorf("%d lines, %v", strings.Count(said.String(), "\n"), err)
 	}

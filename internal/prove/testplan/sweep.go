@@ -32,6 +32,11 @@ var sweeps = []sweep{
 // maxSweep is the maximum number of faults in a sweep: a restart of the operator takes about half a second.
 const maxSweep = 12
 
+// maxAttempts is how often a sweep injects its fault into the same request in a step. A retry of a request is the same request
+// again, so that controller-runtime's backoff doubles with each of the faults: after a dozen, it is longer than a step waits.
+// Operators that repeat a request without end, such as a status update each second, would be affected by such a sweep.
+const maxAttempts = 4
+
 // Sweeps returns plans for a workload, from the traces of its runs without faults. Each plan has one kind of fault at every
 // possible place. A sweep with many places is split into several plans.
 func Sweeps(refs []runlog.Trace, w workload.Workload) []Plan {
@@ -70,7 +75,7 @@ func onWrites(kind fault.Kind, moment fault.Moment, verbs ...string) func(*cours
 	return func(c *course) []fault.Fault {
 		var all []fault.Fault
 		for _, p := range c.writes {
-			if len(verbs) > 0 && !slices.Contains(verbs, p.request.Verb) {
+			if p.on.Nth > maxAttempts || len(verbs) > 0 && !slices.Contains(verbs, p.request.Verb) {
 				continue
 			}
 			f := fault.Fault{Kind: kind, Moment: moment, On: p.on}
@@ -87,6 +92,9 @@ func onWrites(kind fault.Kind, moment fault.Moment, verbs ...string) func(*cours
 func onReads(c *course) []fault.Fault {
 	var all []fault.Fault
 	for _, p := range c.reads {
+		if p.on.Nth > maxAttempts {
+			continue
+		}
 		all = append(all, fault.Fault{Kind: fault.ServerError, Moment: fault.Before, On: p.on})
 	}
 	return all

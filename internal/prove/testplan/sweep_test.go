@@ -81,6 +81,21 @@ func TestLargeSweepsAreSplit(t *testing.T) {
 	}
 }
 
+// A request that is repeated is rejected a few times, so that the backoff of the operator stays short.
+func TestSweepsLeaveRepeatedRequestsAlone(t *testing.T) {
+	t.Parallel()
+	refs, _ := parsed(t, "trace\nstep create\ncreate configmaps/c\n"+strings.Repeat("get secrets/key\nupdate boxes.status/a\n", 10))
+	sweeps := testplan.Sweeps(refs, workload.Workload{Name: "w"})
+	for _, p := range sweeps {
+		if !slices.ContainsFunc(p.Faults, func(f fault.Fault) bool { return f.On.Nth == 4 }) || slices.ContainsFunc(p.Faults, func(f fault.Fault) bool { return f.On.Nth > 4 }) {
+			t.Errorf("%s: %v", p.Name, p.Faults)
+		}
+	}
+	if len(sweeps) == 0 {
+		t.Error("there is no sweep")
+	}
+}
+
 // Many faults are halved before they are tried one by one.
 func TestManyFaultsAreHalved(t *testing.T) {
 	t.Parallel()
