@@ -123,13 +123,12 @@ const (
 )
 
 // TestGallerySearch searches for the bugs of the gallery's operators with few test cases. Finding something else than the bug, or
-// nothing, is a miss.
+// nothing, is a miss. It is not parallel to the other tests of the package, so that it does not slow them down.
 func TestGallerySearch(t *testing.T) {
 	skipRaced(t)
 	if *whole {
 		return // TestGallery searches without bounds
 	}
-	t.Parallel()
 	var tested, missed []string
 	var mu sync.Mutex
 	until := time.Now().Add(boundedTime)
