@@ -37,6 +37,8 @@ type Program struct {
 	Options []operon.ManageOption
 	// Setup runs before the operator starts. It may be nil.
 	Setup operon.Option
+	// Files are the files and directories that the program reads, besides watches.yaml: an image needs them.
+	Files []string
 }
 
 // Options returns the parts of an operator that manage the kinds of watches.
@@ -52,6 +54,17 @@ func Options(watches []*Watch) ([]operon.Option, error) {
 		options = append(options, watch.options(program)...)
 	}
 	return options, errors.Join(errs...)
+}
+
+// Files returns the files and directories that the operator of watches reads, besides watches.yaml.
+func Files(watches []*Watch) ([]string, error) {
+	var files []string
+	var errs []error
+	for _, watch := range watches {
+		program, err := watch.engine.Load(watch)
+		files, errs = append(files, program.Files...), append(errs, err)
+	}
+	return files, errors.Join(errs...)
 }
 
 func (w *Watch) options(program Program) []operon.Option {

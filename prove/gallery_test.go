@@ -118,6 +118,8 @@ const (
 	boundedBudget = time.Minute
 	boundedTime   = 3 * time.Minute
 	boundedRecall = 0.5
+	// boundedSide is how many searches run side by side: each of them runs several test cases at a time.
+	boundedSide = 2
 	// boundedSample is how many searches must have come to their end for a verdict.
 	boundedSample = 10
 )
@@ -132,6 +134,7 @@ func TestGallerySearch(t *testing.T) {
 	var tested, missed []string
 	var mu sync.Mutex
 	until := time.Now().Add(boundedTime)
+	slots := make(chan struct{}, boundedSide)
 	all := slices.DeleteFunc(operators.All(), func(o operators.Operator) bool {
 		return o.Correct || o.Wide || o.Property == finding.Needed // a permission is unused only after many test cases
 	})
@@ -139,6 +142,8 @@ func TestGallerySearch(t *testing.T) {
 		for _, o := range all {
 			t.Run(o.Name, func(t *testing.T) {
 				t.Parallel()
+				slots <- struct{}{}
+				defer func() { <-slots }()
 				if time.Now().After(until) {
 					t.Log("not searched: the machine is too slow")
 					return

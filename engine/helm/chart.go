@@ -1,8 +1,12 @@
 package helm
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -20,6 +24,11 @@ type Chart struct {
 
 // Load loads the chart in a directory, or in an archive made by helm package.
 func Load(path string) (*Chart, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if _, err := os.Stat(filepath.Join(path, "Chart.yaml")); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("load the chart %s: the directory has no Chart.yaml: name the directory of a chart, or an archive made by helm package", path)
+		}
+	}
 	loaded, err := loader.Load(path)
 	if err != nil {
 		return nil, fmt.Errorf("load the chart %s: %w", path, err)

@@ -47,6 +47,7 @@ func (e Engine) Load(w *engine.Watch) (engine.Program, error) {
 		Composer: c.withHooks(),
 		Options:  []operon.ManageOption{operon.RetireFinalizers(retired...)},
 		Setup:    operon.Setup(c.cluster.learn),
+		Files:    []string{path},
 	}, nil
 }
 

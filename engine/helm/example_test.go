@@ -14,5 +14,5 @@ func ExampleLoad() {
 	fmt.Println(err)
 	// Output:
 	// till <nil>
-	// load the chart testdata/till: Chart.yaml file is missing
+	// load the chart testdata/till: the directory has no Chart.yaml: name the directory of a chart, or an archive made by helm package
 }

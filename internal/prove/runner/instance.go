@@ -274,6 +274,11 @@ func (l *life) close() {
 	l.group.Wait()
 }
 
+// lackedPort reports whether the operator exited because another program listens on its port.
+func (l *life) lackedPort() bool {
+	return slices.ContainsFunc(l.ends(), func(e runlog.Exit) bool { return e.PortTaken() })
+}
+
 // ends returns the exits so far.
 func (l *life) ends() []runlog.Exit {
 	l.mu.Lock()

@@ -257,6 +257,8 @@ func (w *world) awake(ctx context.Context) error {
 			return nil // the steps will report it
 		case busy == "" && activity.Seen > 0 && quiet >= w.pace.Quiet:
 			return nil
+		case activity.Seen == 0 && time.Since(began) > w.firstRequest() && w.life.lackedPort():
+			return nil // another run has its port: the exits show it
 		case activity.Seen == 0 && time.Since(began) > w.firstRequest():
 			return fmt.Errorf("the operator has sent no requests through the proxy for %s%s: does it get its cluster from %s?", w.firstRequest().Round(time.Second), w.life.said(), w.ways())
 		case activity.Seen > 0 && (time.Since(began) > w.pace.Patience || w.learns(began)):

@@ -268,6 +268,27 @@ func TestEndsByItself(t *testing.T) {
 	}
 }
 
+// An operator that waits for the port of another run is not one that ignores the proxy, however long it waits.
+func TestPortOfAnotherRun(t *testing.T) {
+	t.Parallel()
+	starts := 0
+	waiting := func(ctx context.Context, access runner.Access) error {
+		if starts++; starts > 4 {
+			return boxOperator{}.run(ctx, access)
+		}
+		select { // longer in total than an operator may take to its first request
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(7 * time.Second):
+			return errors.New("listen tcp 127.0.0.1:8080: bind: address already in use")
+		}
+	}
+	seen := carry(t, newStage(t, runner.Function(waiting)), workload.Workload{Steps: life.Steps[:1]})
+	if len(seen.Exits) != 4 || !seen.Exits[0].PortTaken() || len(seen.Requests) == 0 {
+		t.Errorf("exits are %+v, with %d requests", seen.Exits, len(seen.Requests))
+	}
+}
+
 // An operator that never becomes quiescent does not delay the run forever.
 func TestNeverSilent(t *testing.T) {
 	t.Parallel()

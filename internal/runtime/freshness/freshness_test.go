@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -178,6 +179,12 @@ func TestReadsShowOwnWrites(t *testing.T) {
 	b.lists([]string{"old"}, small)
 	b.read("old").Labels["color"] = "green" // what was read is the reader's own
 	b.lists([]string{"old"}, red)
+
+	applied := corev1ac.ConfigMap(name, b.namespace).WithData(map[string]string{"b": "2"})
+	b.must(b.Apply(t.Context(), applied, client.FieldOwner("freshness")))
+	if got := b.read(name).Data["b"]; got != "2" {
+		t.Errorf("after an apply b=%q", got)
+	}
 
 	b.must(b.Delete(t.Context(), b.config("old", "")))
 	if b.read("old").DeletionTimestamp == nil {

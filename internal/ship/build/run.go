@@ -90,7 +90,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 
 func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error) {
 	var err error
-	if b.tools, err = newToolchain(b.project.Dir, b.Tags); err != nil {
+	if b.tools, err = b.toolchain(ctx); err != nil {
 		return nil, err
 	}
 	if b.settings, err = b.tools.settings(ctx); err != nil {
@@ -103,13 +103,17 @@ func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error
 	if err != nil {
 		return nil, err
 	}
+	content, err := b.content(ctx)
+	if err != nil {
+		return nil, err
+	}
 	programs, err := b.programs(ctx, platforms)
 	if err != nil {
 		return nil, err
 	}
 	result := &Result{Name: b.project.Name, Store: b.cache.store, Unrevised: b.revision.Unknown, cache: b.cache}
 	for _, one := range programs {
-		part, err := b.part(one, base)
+		part, err := b.part(one, append([]image.Layer{base}, content...))
 		if err != nil {
 			return nil, err
 		}
@@ -166,20 +170,16 @@ func (b *builder) programs(ctx context.Context, platforms []platform) ([]built, 
 	return all, nil
 }
 
-// part creates the image for one platform.
-func (b *builder) part(from built, base image.Layer) (Part, error) {
+// part creates the image for one platform: the program and its licenses on other layers.
+func (b *builder) part(from built, below []image.Layer) (Part, error) {
 	labels := b.labelsOf(b.project, b.revision)
+	layers := append(slices.Clone(below), from.Layer, from.Notices)
 	made, err := b.cache.store.Image(image.Config{
-		Platform: from.platform.Platform,
-		Created:  b.revision.Time,
-		Run: v1.Config{
-			User:       strconv.Itoa(User) + ":" + strconv.Itoa(User),
-			Entrypoint: []string{"/" + Program},
-			WorkingDir: "/",
-			Labels:     labels,
-		},
+		Platform:    from.platform.Platform,
+		Created:     b.revision.Time,
+		Run:         b.runConfig(labels),
 		Annotations: labels,
-	}, base, from.Layer, from.Notices)
+	}, layers...)
 	if err != nil {
 		return Part{}, err
 	}
@@ -187,10 +187,26 @@ func (b *builder) part(from built, base image.Layer) (Part, error) {
 	if err != nil {
 		return Part{}, err
 	}
-	return Part{
-		Platform: from.platform.String(), Image: made, SBOM: modules, Reused: from.reused,
-		Layers: []v1.Descriptor{base.Descriptor, from.Layer.Descriptor, from.Notices.Descriptor},
-	}, nil
+	part := Part{Platform: from.platform.String(), Image: made, SBOM: modules, Reused: from.reused}
+	for _, layer := range layers {
+		part.Layers = append(part.Layers, layer.Descriptor)
+	}
+	return part, nil
+}
+
+// runConfig returns how to run the program. An operator without Go runs in the directory with its files, and has no other way to
+// know its name.
+func (b *builder) runConfig(labels map[string]string) v1.Config {
+	config := v1.Config{
+		User:       strconv.Itoa(User) + ":" + strconv.Itoa(User),
+		Entrypoint: []string{"/" + Program},
+		WorkingDir: "/",
+		Labels:     labels,
+	}
+	if b.project.Main.Stock() {
+		config.WorkingDir, config.Env = "/"+stockHome, []string{"OPERATOR_NAME=" + b.project.Name}
+	}
+	return config
 }
 
 // attach attaches the SBOM.

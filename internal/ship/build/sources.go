@@ -44,7 +44,12 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 	if err != nil {
 		return sources{}, refused(target, err)
 	}
-	found := sources{Modules: strings.Split(strings.TrimSpace(string(own)), "\n")}
+	found := sources{}
+	for module := range strings.Lines(string(own)) {
+		if module = strings.TrimSpace(module); !inside(cache, module) {
+			found.Modules = append(found.Modules, module)
+		}
+	}
 	decoder := json.NewDecoder(strings.NewReader(string(output)))
 	for {
 		var one struct {
@@ -66,7 +71,7 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 		if one.Module != nil {
 			found.linked = append(found.linked, licenses.Linked{Module: one.Module.Path, Package: one.ImportPath, Dir: one.Dir})
 		}
-		if strings.HasPrefix(one.Dir, cache+string(filepath.Separator)) {
+		if inside(cache, one.Dir) {
 			continue
 		}
 		found.Packages = append(found.Packages, pkg{one.Dir, one.EmbedPatterns})
@@ -75,6 +80,9 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 		}
 	}
 }
+
+// inside reports whether a file is below a directory.
+func inside(dir, file string) bool { return strings.HasPrefix(file, dir+string(filepath.Separator)) }
 
 // compiled lists the extensions of files that the go command reads in a package's directory, including optimization profiles.
 var compiled = []string{".pgo", ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}

@@ -46,6 +46,7 @@ func TestInContainers(t *testing.T) {
 			{"that share the work", testShares},
 			{"asked by API servers, in some namespaces", testSite},
 			{"of kubebuilder", testKubebuilder},
+			{"without Go, in the layout of Operator SDK", testChart},
 			{"that are pushed, mind finalizers, and change", testGadgets},
 			{"that crash", testCrash},
 			{"whose images do not run", testImages},
@@ -109,7 +110,7 @@ func (c *containers) loadMemcached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.load(t, scratch, serversImage, image.Single{By: "a test", Platform: root.Platform(), Run: v1.Config{User: "65532"}, Files: root.Files})
+	c.load(t, scratch, serversImage, image.Single{By: "a test", Platform: root.Platform(), Run: v1.Config{User: "65532", Cmd: []string{"memcached"}}, Files: root.Files})
 }
 
 // load builds an image and loads it into the node.

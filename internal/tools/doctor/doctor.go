@@ -98,11 +98,11 @@ func Examine(ctx context.Context, dir string, options Options) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := rule.Load(ctx, p.Dir, "./...")
+	code, err := codeOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	s, err := rule.New(p.Dir, p.Module.Framework, rule.Manifests{CRDs: p.CRDs, Samples: p.Samples, Grants: p.Grants}, rule.Index(p.Dir, loaded))
+	s, err := rule.New(p.Dir, p.Module.Framework, rule.Manifests{CRDs: p.CRDs, Samples: p.Samples, Grants: p.Grants}, code)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +112,18 @@ func Examine(ctx context.Context, dir string, options Options) (*Report, error) 
 		}
 	}
 	return examine(s, options)
+}
+
+// codeOf loads the code of a project. An operator without Go has none: only rules about manifests apply to it.
+func codeOf(ctx context.Context, p *project.Project) (*rule.Code, error) {
+	if p.Main.Stock() {
+		return rule.Index(p.Dir, nil), nil
+	}
+	loaded, err := rule.Load(ctx, p.Dir, "./...")
+	if err != nil {
+		return nil, err
+	}
+	return rule.Index(p.Dir, loaded), nil
 }
 
 // examine checks the rules, and leaves out findings that comments ignore.

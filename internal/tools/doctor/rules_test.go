@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -148,5 +149,18 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s should hold\n%s(-update accepts it), and holds\n%s", file, got, want)
+	}
+}
+
+// An operator without Go has no code: the rules about manifests apply to it.
+func TestExamineAnOperatorWithoutGo(t *testing.T) {
+	t.Parallel()
+	report, err := Examine(t.Context(), "../project/testdata/helm-sdk", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wildcard := func(f Finding) bool { return f.Rule == "rbac-wildcard" && f.Place.Line == 22 }
+	if !slices.ContainsFunc(report.Findings, wildcard) {
+		t.Errorf("the findings are %+v", report.Findings)
 	}
 }

@@ -75,6 +75,9 @@ func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
 	if !options.Again && p.stamp.fresh(p.dir, p.settings) {
 		return &Result{Changes: set, Skipped: true, Notes: p.stamp.Notes}, nil
 	}
+	if project.WithoutGo(p.dir) {
+		return p.result, p.generateWithoutGo(ctx)
+	}
 	return p.result, p.generate(ctx)
 }
 

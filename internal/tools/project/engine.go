@@ -14,8 +14,8 @@ const StockMain = "github.com/operon-framework/operon/cmd/operon-engine"
 // Stock reports whether the operator is the program that runs a WatchesFile, so that the project has no Go sources.
 func (m Main) Stock() bool { return m.Package == StockMain }
 
-// stock reports whether dir is the project of an operator without Go.
-func stock(dir string) bool {
+// WithoutGo reports whether dir is the project of an operator without Go.
+func WithoutGo(dir string) bool {
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 		return false
 	}

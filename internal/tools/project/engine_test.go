@@ -1,9 +1,12 @@
 package project_test
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -20,5 +23,37 @@ func TestReadAnOperatorWithoutGo(t *testing.T) {
 	flags := p.Flags(project.Placing{Metrics: "127.0.0.1:1", Health: "127.0.0.1:2"})
 	if len(flags) != 3 || flags[0] != "--metrics-bind-address=127.0.0.1:1" {
 		t.Errorf("the flags are %q", flags)
+	}
+}
+
+// Definitions in the crds of a chart, and of the charts in it, are those of the project, unless it has its own.
+func TestCRDsOfCharts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "helm-sdk"))); err != nil {
+		t.Fatal(err)
+	}
+	own := testaid.Read(t, filepath.Join(dir, "config/crd/bases/charts.example.com_tills.yaml"))
+	drawers := strings.ReplaceAll(own, "tills", "drawers")
+	testaid.Write(t, filepath.Join(dir, "helm-charts/till/crds/drawers.yaml"), drawers)
+	testaid.Write(t, filepath.Join(dir, "helm-charts/till/crds/tills.yaml"), strings.ReplaceAll(own, "v1alpha1", "v9"))
+	testaid.Write(t, filepath.Join(dir, "helm-charts/till/charts/coin/Chart.yaml"), "apiVersion: v2\nname: coin\nversion: 0.1.0\n")
+	testaid.Write(t, filepath.Join(dir, "helm-charts/till/charts/coin/crds/coins.yaml"), strings.ReplaceAll(own, "tills", "coins"))
+	p, err := project.Read(dir, project.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var places []string
+	for _, crd := range p.CRDs {
+		places = append(places, crd.GetName()+" in "+crd.File)
+	}
+	want := "tills.charts.example.com in config/crd/bases/charts.example.com_tills.yaml, drawers.charts.example.com in helm-charts/till/crds/drawers.yaml, " +
+		"coins.charts.example.com in helm-charts/till/charts/coin/crds/coins.yaml"
+	if got := strings.Join(places, ", "); got != want {
+		t.Errorf("the definitions are %s, want %s", got, want)
+	}
+	testaid.Write(t, filepath.Join(dir, "helm-charts/till/crds/drawers.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+	if _, err := project.Read(dir, project.Options{}); err == nil || !strings.Contains(err.Error(), "helm-charts/till/crds/drawers.yaml:1: a ConfigMap") {
+		t.Errorf("another object in crds: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func (m Main) Mentions(text string) bool { return m.strings[text] }
 
 // findMain finds the main package: the wanted one, or the first in the usual places.
 func findMain(dir, wanted string) (Main, error) {
-	if wanted == "" && stock(dir) {
+	if wanted == "" && WithoutGo(dir) {
 		return Main{Package: StockMain}, nil
 	}
 	if wanted != "" {

@@ -57,9 +57,19 @@ func isManifest(name string) bool {
 	return slices.Contains(extensions, filepath.Ext(name)) && !strings.HasPrefix(name, "kustom")
 }
 
-// readCRDs reads config/crd/bases if it exists, as in kubebuilder projects, whose config/crd contains only kustomize's files.
-// Otherwise it reads config/crd.
+// readCRDs reads those of the project, and of the charts of an operator without Go.
 func readCRDs(root string) ([]Object, error) {
+	own, err := ReadCRDs(root)
+	if err != nil || !WithoutGo(root) {
+		return own, err
+	}
+	charts, err := chartCRDs(root, own)
+	return append(own, charts...), err
+}
+
+// ReadCRDs reads the CustomResourceDefinitions in config/crd/bases if it exists, as in kubebuilder projects, whose config/crd
+// contains only kustomize's files. Otherwise it reads config/crd.
+func ReadCRDs(root string) ([]Object, error) {
 	folder := CRDFolder
 	if info, err := os.Stat(filepath.Join(root, CRDFolder, "bases")); err == nil && info.IsDir() {
 		folder = filepath.Join(CRDFolder, "bases")

@@ -42,7 +42,7 @@ var frameworks = []struct {
 }
 
 func readModule(dir string) (Module, error) {
-	if stock(dir) {
+	if WithoutGo(dir) {
 		return stockModule(dir), nil
 	}
 	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))

@@ -60,11 +60,12 @@ func (o FromChart) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 
 // addManifests plans the manifests that follow from the chart.
 func (p *Plan) addManifests(ctx context.Context, chart *helm.Chart, name string, kind schema.GroupVersionKind) error {
-	definition, err := chartkind.CRD(chart, kind)
+	of := chartkind.Kind{GroupVersionKind: kind, Chart: chart}
+	definition, err := chartkind.CRD(of)
 	if err != nil {
 		return err
 	}
-	roles, err := chartkind.Roles(ctx, chart, name, kind)
+	roles, err := chartkind.Roles(ctx, name, of)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (p *Plan) addManifests(ctx context.Context, chart *helm.Chart, name string,
 		return err
 	}
 	p.create(path.Join(project.CRDFolder, kind.Group+"_"+chartkind.Plural(kind.Kind)+".yaml"), definition)
-	p.create(path.Join(project.RBACFolder, "role.yaml"), roles)
+	p.create(path.Join(project.RBACFolder, chartkind.RoleFile), roles)
 	p.create(path.Join(project.SampleFolder, lower+".yaml"), sample)
 	return p.fill("README.md", "chartproject.md", map[string]string{"Name": name, "Chart": chart.Name(), "Kind": kind.Kind, "Sample": lower})
 }

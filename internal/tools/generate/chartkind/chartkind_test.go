@@ -42,7 +42,7 @@ func chart(t *testing.T, files map[string]string) *helm.Chart {
 // specOf returns the schema of the spec in the CRD of a chart.
 func specOf(t *testing.T, files map[string]string) map[string]any {
 	t.Helper()
-	content, err := chartkind.CRD(chart(t, files), web)
+	content, err := chartkind.CRD(chartkind.Kind{GroupVersionKind: web, Chart: chart(t, files)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestRoles(t *testing.T) {
 	of := func(apiVersion, kind string) string {
 		return strings.NewReplacer("%s\nk", apiVersion+"\nk", "%s\nm", kind+"\nm").Replace(object)
 	}
-	content, err := chartkind.Roles(t.Context(), chart(t, map[string]string{
+	content, err := chartkind.Roles(t.Context(), "web-operator", chartkind.Kind{GroupVersionKind: web, Chart: chart(t, map[string]string{
 		"values.yaml":             "policy: {enabled: false}\nmore: {enabled: false, deep: {run: false}}\n",
 		"templates/config.yaml":   of("v1", "ConfigMap"),
 		"templates/policy.yaml":   "{{ if .Values.policy.enabled }}" + of("networking.k8s.io/v1", "NetworkPolicy") + "{{ end }}",
@@ -153,7 +153,7 @@ func TestRoles(t *testing.T) {
 		"templates/role.yaml":     of("rbac.authorization.k8s.io/v1", "Role") + "rules: [{apiGroups: [batch], resources: [jobs], verbs: [get, update]}]\n",
 		"templates/hook.yaml":     "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a, annotations: {helm.sh/hook: pre-install}}\n",
 		"templates/testhook.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {helm.sh/hook: test}}\n",
-	}), "web-operator", web)
+	})})
 	if err != nil {
 		t.Fatal(err)
 	}

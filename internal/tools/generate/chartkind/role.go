@@ -27,28 +27,17 @@ var (
 // maxVariants limits how often a chart is rendered.
 const maxVariants = 200
 
-// Roles returns the ClusterRole and the Role of an operator for the objects of a kind, as YAML. The chart is rendered with its
-// values, and then with all of its switches on and with each of them turned, so that kinds of optional parts are included. Variants that the chart
-// refuses are left out.
-func Roles(ctx context.Context, chart *helm.Chart, operator string, kind schema.GroupVersionKind) ([]byte, error) {
-	preview, err := chart.Preview(ctx, "release-name", nil)
-	if err != nil {
-		return nil, err
-	}
+// RoleFile is the usual name of the file with what Roles returns.
+const RoleFile = "role.yaml"
+
+// Roles returns the ClusterRole and the Role of an operator for the objects of kinds, as YAML with Mark.
+func Roles(ctx context.Context, operator string, kinds ...Kind) ([]byte, error) {
 	r := rules{}
-	r.add(preview)
-	values, _ := chart.Values()
-	variants := append([]map[string]any{switchedOn(values)}, switches(values)...)
-	for _, variant := range variants[:min(len(variants), maxVariants)] {
-		if preview, err := chart.Preview(ctx, "release-name", variant); err == nil {
-			r.add(preview)
+	for _, kind := range kinds {
+		if err := r.addKind(ctx, kind); err != nil {
+			return nil, err
 		}
 	}
-	plural := Plural(kind.Kind)
-	r.allow(kind.Group, plural, reading...)
-	r.allow(kind.Group, plural, "patch") // finalizers
-	r.allow(kind.Group, plural+"/finalizers", "update")
-	r.allow(kind.Group, plural+"/status", "patch")
 	r.allow("", "events", "create", "patch")
 	r.allow("events.k8s.io", "events", "create", "patch")
 	r.allow("", "secrets", reading...) // of releases that are taken over
@@ -61,15 +50,38 @@ func Roles(ctx context.Context, chart *helm.Chart, operator string, kind schema.
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 		ObjectMeta: metav1.ObjectMeta{Name: operator, Namespace: "system"}, Rules: leases.list(),
 	}
-	var text bytes.Buffer
+	text := bytes.NewBufferString(Mark)
 	for _, role := range []any{all, own} {
 		content, err := yaml.Marshal(role)
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&text, "---\n%s", content)
+		fmt.Fprintf(text, "---\n%s", content)
 	}
 	return text.Bytes(), nil
+}
+
+// addKind allows what the objects of a kind need. Its chart is rendered with its values, and then with all of its switches on and
+// with each of them turned, so that kinds of optional parts are included. Variants that the chart refuses are left out.
+func (r rules) addKind(ctx context.Context, kind Kind) error {
+	preview, err := kind.Chart.Preview(ctx, "release-name", nil)
+	if err != nil {
+		return err
+	}
+	r.add(preview)
+	values, _ := kind.Chart.Values()
+	variants := append([]map[string]any{switchedOn(values)}, switches(values)...)
+	for _, variant := range variants[:min(len(variants), maxVariants)] {
+		if preview, err := kind.Chart.Preview(ctx, "release-name", variant); err == nil {
+			r.add(preview)
+		}
+	}
+	plural := Plural(kind.Kind)
+	r.allow(kind.Group, plural, reading...)
+	r.allow(kind.Group, plural, "patch") // finalizers
+	r.allow(kind.Group, plural+"/finalizers", "update")
+	r.allow(kind.Group, plural+"/status", "patch")
+	return nil
 }
 
 // rules are the verbs that are allowed on resources.

@@ -41,7 +41,7 @@ func Build(ctx context.Context, dir, mainPackage, target string) error {
 	return compile(ctx, dir, target, mainPackage)
 }
 
-func compile(ctx context.Context, dir, target, mainPackage string) error {
+func compile(ctx context.Context, dir, target, mainPackage string, env ...string) error {
 	next := target + ".next"
 	defer os.Remove(next)
 	if err := copyFile(target, next); err != nil {
@@ -49,7 +49,7 @@ func compile(ctx context.Context, dir, target, mainPackage string) error {
 	}
 	var output bytes.Buffer
 	command := exec.CommandContext(ctx, "go", "build", "-o", next, mainPackage)
-	command.Dir = dir
+	command.Dir, command.Env = dir, append(os.Environ(), env...)
 	command.Stdout, command.Stderr = &output, &output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }

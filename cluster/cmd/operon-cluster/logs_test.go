@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The log is the file of the cluster. A client that follows it sees what is appended, and ends with an interrupt.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	facts := h.up()
+	printed := h.must("logs")
+	whole, err := os.ReadFile(facts.Log)
+	if err != nil || printed == "" || !strings.HasPrefix(string(whole), printed) {
+		t.Errorf("%d bytes are printed of a file of %d bytes that begins differently, %v", len(printed), len(whole), err)
+	}
+	follow := h.command("logs", "--follow")
+	out, err := follow.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.enter(follow.Start); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = follow.Process.Kill() }() // fails if it ended
+	file, err := os.OpenFile(facts.Log, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() { // it prints
+		t.Fatalf("nothing is printed: %v", lines.Err())
+	}
+	if _, err := fmt.Fprintln(file, "a line of the test"); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() && lines.Text() != "a line of the test" {
+	}
+	if lines.Text() != "a line of the test" {
+		t.Errorf("the appended line is not printed: %v", lines.Err())
+	}
+	if err := follow.Process.Signal(syscall.SIGINT); err != nil {
+		t.Error(err)
+	}
+	for lines.Scan() {
+	}
+	if err := follow.Wait(); err != nil {
+		t.Errorf("after an interrupt: %v", err)
+	}
+	if r := h.run("logs", "--cluster", "other"); r.code == 0 || !strings.Contains(r.stderr, `"other"`) {
+		t.Errorf("the log of an unknown cluster: %+v", r)
+	}
+}
+
+// Clusters that start at the same time in one directory do not get into each other's way.
+func TestSeveralClusters(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	const several = 4
+	ended := make(chan result, several)
+	for i := range several {
+		go func() { ended <- h.run("up", "--cluster", fmt.Sprint("c", i)) }()
+	}
+	for range several {
+		if r := <-ended; r.code != 0 {
+			t.Errorf("up: %+v", r)
+		}
+	}
+	if list := h.must("list"); strings.Count(list, "Running") != several {
+		t.Errorf("the list is\n%s", list)
+	}
+	for i := range several {
+		if nodes := h.must("kubectl", "--cluster", fmt.Sprint("c", i), "get", "nodes", "-o", "name"); strings.Count(nodes, "node/") != 1 {
+			t.Errorf("cluster %d has the nodes %q", i, nodes)
+		}
+	}
+	h.must("down", "--all")
+	if left, err := os.ReadDir(h.path + "/clusters"); err != nil || len(left) > 0 {
+		t.Errorf("after down --all there are %v, %v", left, err)
+	}
+}
