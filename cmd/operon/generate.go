@@ -35,6 +35,8 @@ To change the defaults for a project, write the flags once in its main package:
 Flags on the command line override that line. In a kubebuilder or Operator SDK project, the
 controller-gen lines of its Makefile state what is generated, and where.
 
+In a project without Go, the CRDs and permissions follow from the Helm charts in watches.yaml.
+
 Only files that differ are written, all of them or none.`,
 		Example: `  operon generate
   operon generate --check             # for CI: exits with 1 and a diff if something is stale

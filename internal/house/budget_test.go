@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000.
-const totalLines = 119_700
+const totalLines = 120_100
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -42,8 +42,8 @@ var budgets = map[string]budget{
 	"internal/ship/bundle":      {2450, 25}, // two layouts, and 25 rules
 	"internal/ship/deploy":      {2950, 12},
 	"internal/ship/image":       {1650, 20},
-	"internal/tools/generate":   {2540, 6},
-	"internal/tools/project":    {1800, 31},
+	"internal/tools/generate":   {2630, 6},
+	"internal/tools/project":    {1930, 33}, // with operators without Go: where their program is built, and the CRDs of charts
 	"internal/tools/scaffold":   {3450, 15},
 	"internal/tools/up":         {2700, 11},
 	"cmd/operon":                {3250, 1},

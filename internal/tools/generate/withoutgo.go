@@ -1,20 +1,16 @@
 package generate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
-	"github.com/operon-framework/operon/engine"
-	"github.com/operon-framework/operon/engine/helm"
 	"github.com/operon-framework/operon/internal/tools/changes"
 	"github.com/operon-framework/operon/internal/tools/generate/chartkind"
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -27,14 +23,17 @@ func (p *planning) generateWithoutGo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := chartKinds(p.dir)
+	name, _, err := project.NameOf(p.dir)
 	if err != nil {
 		return err
 	}
 	p.tell("rendering charts to find the permissions that they need")
-	kept, err := p.writeChartKinds(ctx, kinds)
+	files, kept, err := chartkind.Files(ctx, p.dir, project.Label(name))
 	if err != nil {
 		return err
+	}
+	for name, content := range files {
+		p.result.Changes.Write(name, content)
 	}
 	whole, err := p.allDefinitions()
 	if err != nil {
@@ -64,89 +63,6 @@ func (p *planning) outputsWithoutGo() (*Outputs, error) {
 		}
 	}
 	return &settings.Outputs, nil
-}
-
-// chartKinds returns the kinds of a watches.yaml that have charts.
-func chartKinds(dir string) ([]chartkind.Kind, error) {
-	watches, err := engine.Read(filepath.Join(dir, project.WatchesFile), helm.Engine{})
-	if err != nil {
-		return nil, err
-	}
-	var kinds []chartkind.Kind
-	for _, watch := range watches {
-		place, err := watch.Path("chart")
-		if err != nil {
-			return nil, err
-		}
-		chart, err := helm.Load(place)
-		if err != nil {
-			return nil, watch.Errorf("chart", "%w", err)
-		}
-		kinds = append(kinds, chartkind.Kind{GroupVersionKind: watch.Kind, Chart: chart})
-	}
-	return kinds, nil
-}
-
-// writeChartKinds plans the definitions and permissions of kinds. It returns the files that stay, because they are the author's.
-func (p *planning) writeChartKinds(ctx context.Context, kinds []chartkind.Kind) (kept []string, err error) {
-	definitions, err := project.ReadCRDs(p.dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, kind := range kinds {
-		content, err := chartkind.CRD(kind)
-		if err != nil {
-			return nil, err
-		}
-		kept = append(kept, p.writeOwn(definitionFile(definitions, kind), content)...)
-	}
-	roles, err := chartkind.Roles(ctx, project.Label(p.name()), kinds...)
-	if err != nil {
-		return nil, err
-	}
-	grants, err := project.ReadFolder(p.dir, project.RBACFolder)
-	if err != nil {
-		return nil, err
-	}
-	return append(kept, p.writeOwn(roleFile(p.dir, grants), roles)...), nil
-}
-
-// name returns the name of the operator.
-func (p *planning) name() string {
-	name, _, err := project.NameOf(p.dir)
-	if err != nil { // Plan has read it already
-		return filepath.Base(p.dir)
-	}
-	return name
-}
-
-// writeOwn plans a file unless the project has one without the mark, which it returns.
-func (p *planning) writeOwn(name string, content []byte) (kept []string) {
-	if there, err := os.ReadFile(filepath.Join(p.dir, filepath.FromSlash(name))); err == nil && !bytes.HasPrefix(there, []byte(chartkind.Mark)) {
-		return []string{name}
-	}
-	p.result.Changes.Write(name, content) // reports what else prevents reading it
-	return nil
-}
-
-// definitionFile returns the file of the definition of a kind, or where to write one.
-func definitionFile(definitions []project.Object, kind chartkind.Kind) string {
-	name := chartkind.Plural(kind.Kind) + "." + kind.Group
-	for _, one := range definitions {
-		if one.GetName() == name {
-			return filepath.ToSlash(one.File)
-		}
-	}
-	return path.Join(project.CRDFolder, kind.Group+"_"+chartkind.Plural(kind.Kind)+".yaml")
-}
-
-// roleFile returns the file of the permissions that was generated, or the first one with others, or where to write one.
-func roleFile(dir string, grants []project.Object) string {
-	usual := path.Join(project.RBACFolder, chartkind.RoleFile)
-	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(usual))); err == nil || len(grants) == 0 {
-		return usual
-	}
-	return filepath.ToSlash(grants[0].File)
 }
 
 // allDefinitions returns the definitions of the project as they will be after the changes.

@@ -1,0 +1,90 @@
+package chartkind
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/engine/helm"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// Files returns the manifests of the project in dir that follow from its charts, by their names: the CustomResourceDefinition of
+// each kind, and the permissions of the operator. A file without Mark is the author's own: it is in kept, and not in files.
+func Files(ctx context.Context, dir, operator string) (files map[string][]byte, kept []string, err error) {
+	kinds, err := read(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	definitions, err := project.ReadCRDs(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	grants, err := project.ReadFolder(dir, project.RBACFolder)
+	if err != nil {
+		return nil, nil, err
+	}
+	files = map[string][]byte{}
+	add := func(name string, content []byte) {
+		there, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err == nil && !bytes.HasPrefix(there, []byte(Mark)) {
+			kept = append(kept, name)
+			return
+		}
+		files[name] = content // who writes it reports what else prevents reading it
+	}
+	for _, kind := range kinds {
+		content, err := CRD(kind)
+		if err != nil {
+			return nil, nil, err
+		}
+		add(definitionFile(definitions, kind), content)
+	}
+	roles, err := Roles(ctx, operator, kinds...)
+	add(roleFile(dir, grants), roles)
+	return files, kept, err
+}
+
+// read reads the kinds of a watches.yaml, and their charts.
+func read(dir string) ([]Kind, error) {
+	watches, err := engine.Read(filepath.Join(dir, project.WatchesFile), helm.Engine{})
+	if err != nil {
+		return nil, err
+	}
+	var kinds []Kind
+	for _, watch := range watches {
+		place, err := watch.Path("chart")
+		if err != nil {
+			return nil, err
+		}
+		chart, err := helm.Load(place)
+		if err != nil {
+			return nil, watch.Errorf("chart", "%w", err)
+		}
+		kinds = append(kinds, Kind{GroupVersionKind: watch.Kind, Chart: chart})
+	}
+	return kinds, nil
+}
+
+// definitionFile returns the file of the definition of a kind, or where to write one.
+func definitionFile(definitions []project.Object, kind Kind) string {
+	name := Plural(kind.Kind) + "." + kind.Group
+	for _, one := range definitions {
+		if one.GetName() == name {
+			return filepath.ToSlash(one.File)
+		}
+	}
+	return path.Join(project.CRDFolder, kind.Group+"_"+Plural(kind.Kind)+".yaml")
+}
+
+// roleFile returns the file of the permissions that was generated, or the first one with others, or where to write one.
+func roleFile(dir string, grants []project.Object) string {
+	usual := path.Join(project.RBACFolder, RoleFile)
+	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(usual))); err == nil || len(grants) == 0 {
+		return usual
+	}
+	return filepath.ToSlash(grants[0].File)
+}
