@@ -1,14 +1,20 @@
 package project
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"sigs.k8s.io/yaml"
 )
 
@@ -42,20 +48,21 @@ func chartCRDs(root string, own []Object) ([]Object, error) {
 	return found, nil
 }
 
-// crdsOfChart reads those of a chart and of the charts in it.
+// crdsOfChart reads those of a chart and of the charts in it. It does not use Helm's loader, because tests of authors' operators link this
+// package, and their modules should not need Helm.
 func crdsOfChart(root, place string) ([]Object, error) {
 	from := place
 	if !filepath.IsAbs(from) {
 		from = filepath.Join(root, from)
 	}
-	chart, err := loader.Load(from)
+	files, err := chartFiles(from)
 	if err != nil {
-		return nil, fmt.Errorf("%s: load the chart %s: %w", WatchesFile, place, err)
+		return nil, fmt.Errorf("%s: read the chart %s: %w", WatchesFile, place, err)
 	}
+	slices.SortFunc(files, func(a, b chartFile) int { return strings.Compare(a.name, b.name) })
 	var found []Object
-	for _, file := range chart.CRDObjects() {
-		name := path.Join(filepath.ToSlash(place), strings.TrimPrefix(filepath.ToSlash(file.Filename), chart.Name()+"/"))
-		objects, err := Parse(name, file.File.Data)
+	for _, file := range files {
+		objects, err := Parse(path.Join(filepath.ToSlash(place), file.name), file.content)
 		if err != nil {
 			return nil, err
 		}
@@ -67,4 +74,90 @@ func crdsOfChart(root, place string) ([]Object, error) {
 		found = append(found, objects...)
 	}
 	return found, nil
+}
+
+var (
+	// chartCRD matches the manifests in the directory crds of a chart and of the charts in it.
+	chartCRD = regexp.MustCompile(`^(charts/[^/]+/)*crds/.+\.(yaml|yml|json)$`)
+	// packedChart matches charts in a chart that helm package made.
+	packedChart = regexp.MustCompile(`^(charts/[^/]+/)*charts/[^/]+\.tgz$`)
+)
+
+// maxChart is the largest size of a packed chart, as a limit for what a broken archive can do.
+const maxChart = 100 << 20
+
+// chartFile is a manifest with CustomResourceDefinitions. Its name is relative to the chart.
+type chartFile struct {
+	name    string
+	content []byte
+}
+
+// chartFiles reads them from a directory or an archive.
+func chartFiles(from string) ([]chartFile, error) {
+	info, err := os.Stat(from)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		content, err := os.ReadFile(from)
+		if err != nil {
+			return nil, err
+		}
+		return unpacked("", content)
+	}
+	var found []chartFile
+	err = fs.WalkDir(os.DirFS(from), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !chartCRD.MatchString(name) && !packedChart.MatchString(name) {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		files, err := opened(name, content)
+		found = append(found, files...)
+		return err
+	})
+	return found, err
+}
+
+// opened returns a file that matches chartCRD, or the files in one that matches packedChart.
+func opened(name string, content []byte) ([]chartFile, error) {
+	if packedChart.MatchString(name) {
+		return unpacked(name+"/", content)
+	}
+	return []chartFile{{name, content}}, nil
+}
+
+// unpacked reads the files of an archive, whose entries are in a directory with the name of the chart.
+func unpacked(prefix string, content []byte) ([]chartFile, error) {
+	plain, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	var found []chartFile
+	for archive := tar.NewReader(io.LimitReader(plain, maxChart)); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		_, name, _ := strings.Cut(header.Name, "/")
+		if header.Typeflag != tar.TypeReg || !chartCRD.MatchString(name) && !packedChart.MatchString(name) {
+			continue
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
+			return nil, err
+		}
+		files, err := opened(name, content)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			found = append(found, chartFile{prefix + file.name, file.content})
+		}
+	}
 }

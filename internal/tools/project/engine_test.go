@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,13 +48,33 @@ func TestCRDsOfCharts(t *testing.T) {
 	for _, crd := range p.CRDs {
 		places = append(places, crd.GetName()+" in "+crd.File)
 	}
-	want := "tills.charts.example.com in config/crd/bases/charts.example.com_tills.yaml, drawers.charts.example.com in helm-charts/till/crds/drawers.yaml, " +
-		"coins.charts.example.com in helm-charts/till/charts/coin/crds/coins.yaml"
+	want := "tills.charts.example.com in config/crd/bases/charts.example.com_tills.yaml, coins.charts.example.com in helm-charts/till/charts/coin/crds/coins.yaml, " +
+		"drawers.charts.example.com in helm-charts/till/crds/drawers.yaml"
 	if got := strings.Join(places, ", "); got != want {
 		t.Errorf("the definitions are %s, want %s", got, want)
 	}
+	pack(t, filepath.Join(dir, "helm-charts/till"), filepath.Join(dir, "helm-charts/outer/charts/till.tgz"))
+	pack(t, filepath.Join(dir, "helm-charts/outer"), filepath.Join(dir, "outer-0.1.0.tgz"))
+	testaid.Edit(t, filepath.Join(dir, "watches.yaml"), "helm-charts/till", "outer-0.1.0.tgz")
+	packed, err := project.Read(dir, project.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packed.CRDs) != 3 || packed.CRDs[1].File != "outer-0.1.0.tgz/charts/till.tgz/charts/coin/crds/coins.yaml" {
+		t.Errorf("of packed charts there are %d definitions, one in %s", len(packed.CRDs), packed.CRDs[1].File)
+	}
+	testaid.Edit(t, filepath.Join(dir, "watches.yaml"), "outer-0.1.0.tgz", "helm-charts/till")
 	testaid.Write(t, filepath.Join(dir, "helm-charts/till/crds/drawers.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	if _, err := project.Read(dir, project.Options{}); err == nil || !strings.Contains(err.Error(), "helm-charts/till/crds/drawers.yaml:1: a ConfigMap") {
 		t.Errorf("another object in crds: %v", err)
+	}
+}
+
+// pack packs the directory of a chart as helm package does.
+func pack(t *testing.T, dir, archive string) {
+	t.Helper()
+	testaid.Write(t, archive, "")
+	if said, err := exec.CommandContext(t.Context(), "tar", "-czf", archive, "-C", filepath.Dir(dir), filepath.Base(dir)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
 	}
 }
