@@ -12,7 +12,7 @@ type Noise struct {
 	History History
 
 	// paths contains the fields with random values, by kind, without the indexes of list elements. Only the values are not
-	// compared.
+	// compared. A label or annotation with a qualified key means the same on every kind: its field has no kind.
 	paths map[field]bool
 	// optional contains the fields that do not exist in every run. loose contains the fields whose position differs, without
 	// the names of list elements.
@@ -74,6 +74,9 @@ func (n *Noise) learn(a, b *State) {
 			}
 			n.paths[field{pair.want.kind(), unnumbered(difference.path)}] = true
 			n.paths[field{pair.want.kind(), uncounted(difference.path)}] = true
+			if qualified.MatchString(difference.path) {
+				n.paths[field{path: difference.path}] = true
+			}
 		}
 	}
 	for count := range both(a.Counts, b.Counts) {
@@ -101,7 +104,7 @@ func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
 	}
 	// A value that is random in some elements is treated as random in all of them. An additional or missing element is not
 	// random.
-	return d.isOfValue() && (n.paths[field{kind, unnumbered(d.path)}] || n.paths[field{kind, uncounted(d.path)}])
+	return d.isOfValue() && (n.paths[field{kind, unnumbered(d.path)}] || n.paths[field{kind, uncounted(d.path)}] || n.paths[field{path: d.path}])
 }
 
 // isOfValue reports whether the field exists in both objects. An empty string counts as missing.
@@ -114,7 +117,9 @@ func (n *Noise) isNamed(kind schema.GroupKind) bool { return n != nil && n.named
 var (
 	number  = regexp.MustCompile(`\[\d+\]`)
 	counted = regexp.MustCompile(`\.\d+(\.|\[|$)`)
-	element = regexp.MustCompile(`\[[^"\]][^\]]*\]`)
+	// qualified matches labels and annotations with a prefix, such as example.com/hash.
+	qualified = regexp.MustCompile(`^metadata\.(labels|annotations)\b.*/`)
+	element   = regexp.MustCompile(`\[[^"\]][^\]]*\]`)
 )
 
 // Place returns a path without the indexes of list elements. It is the same for each element.

@@ -205,6 +205,28 @@ func TestNoiseIsLearnt(t *testing.T) {
 	}
 }
 
+// An annotation with a qualified key that is random on one kind is random on all: a hash of contents with a UID, for example, on a
+// child that only later steps create.
+func TestNoiseOfAnnotations(t *testing.T) {
+	t.Parallel()
+	with := func(kind, key, value string) *normalize.State {
+		return of(object(t, fmt.Sprintf(`{"apiVersion": "v1", "kind": %q, "metadata": {"name": "x", "annotations": {%q: %q}}}`, kind, key, value),
+			map[string]string{"op": fmt.Sprintf(`{"f:metadata": {"f:annotations": {"f:%s": {}}}}`, key)}))
+	}
+	for key, want := range map[string]string{
+		"example.com/hash": "", "hash": `Service/x metadata.annotations.hash: "3" → "4"`,
+	} {
+		noise := &normalize.Noise{}
+		noise.Learn(with("ConfigMap", key, "1"), with("ConfigMap", key, "2"))
+		if got := diff(with("Service", key, "3"), with("Service", key, "4"), noise); got != want {
+			t.Errorf("%s: it is %q, want %q", key, got, want)
+		}
+		if got := diff(with("Service", key, "3"), with("Service", "other.example.com/b", "4"), noise); !strings.Contains(got, key) {
+			t.Errorf("%s: its absence is %q", key, got)
+		}
+	}
+}
+
 // A field that is random in existing elements is random in an added element, but the addition itself is not random.
 func TestNoiseOfCountedKeys(t *testing.T) {
 	t.Parallel()
