@@ -90,7 +90,7 @@ var groups = []struct {
 }{
 	{"Develop", []func() *cobra.Command{newInit, newCreate, newGenerate, newUp, newDown, newExplain}},
 	{"Test", []func() *cobra.Command{newLint, newProve, newCRD}},
-	{"Ship", []func() *cobra.Command{newBuild, newDeploy, newUndeploy, newLogs, newRestart, newImage, newBundle}},
+	{"Ship", []func() *cobra.Command{newBuild, newDeploy, newUndeploy, newLogs, newRestart, newImage, newChart, newBundle}},
 	{"Local cluster", []func() *cobra.Command{newCluster, newKubectl}},
 	{"Other", []func() *cobra.Command{newDoctor, newCompletion, newVersion}},
 }

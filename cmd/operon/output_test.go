@@ -22,6 +22,9 @@ var withOutput = map[string]struct {
 }{
 	"build": {}, "doctor": {}, "generate": {}, "lint": {}, "prove": {}, "version": {},
 	"bundle convert":    {arguments: "x y"},
+	"chart index":       {arguments: "x"},
+	"chart package":     {},
+	"chart push":        {arguments: "x y"},
 	"bundle lint":       {arguments: "x"},
 	"image from-dir":    {arguments: "x --image y"},
 	"image from-debian": {arguments: "x --image y"},

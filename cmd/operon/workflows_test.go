@@ -50,7 +50,14 @@ func TestWorkflows(t *testing.T) {
 			t.Errorf("dist/install.yaml lacks %q", want)
 		}
 	}
-	r.paste("tar -tzf dist/web-operator-chart-1.2.3.tgz | grep -qx web-operator/Chart.yaml\n")
+	chart, err := name.NewTag(strings.TrimSuffix(image, "web-operator") + "charts/web-operator:1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := remote.Image(chart); err != nil {
+		t.Errorf("the chart is not in the registry: %v", err)
+	}
+	r.paste("tar -tzf dist/web-operator-1.2.3.tgz | grep -qx web-operator/Chart.yaml\n")
 	r.paste("test \"$(stat -c %a .docker/config.json)\" = 600\n")
 }
 

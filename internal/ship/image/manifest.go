@@ -80,3 +80,26 @@ func (s *Store) Attach(subject v1.Descriptor, media types.MediaType, content []b
 	made.ArtifactType, made.Annotations = string(media), annotations
 	return made, err
 }
+
+// Blob is the content of an artifact, or its configuration.
+type Blob struct {
+	Media   types.MediaType
+	Content []byte
+}
+
+// Artifact builds a manifest of blobs that are not the layers of an image.
+func (s *Store) Artifact(config Blob, annotations map[string]string, content ...Blob) (v1.Descriptor, error) {
+	manifest := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Annotations: annotations}
+	var err error
+	if manifest.Config, err = s.put(config.Media, config.Content); err != nil {
+		return v1.Descriptor{}, err
+	}
+	for _, blob := range content {
+		put, err := s.put(blob.Media, blob.Content)
+		if err != nil {
+			return v1.Descriptor{}, err
+		}
+		manifest.Layers = append(manifest.Layers, put)
+	}
+	return s.putJSON(types.OCIManifestSchema1, manifest)
+}
