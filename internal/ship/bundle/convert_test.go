@@ -91,8 +91,7 @@ func TestConvertWritesNothingOnErrors(t *testing.T) {
 	}
 }
 
-// An API server accepts a converted definition, and preserves the same fields as before, including fields that no
-// schema mentions.
+// An API server accepts a converted definition, and preserves the same fields as before: those that no schema mentions.
 func TestConvertedDefinitions(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)

@@ -83,7 +83,7 @@ var (
 	packedChart = regexp.MustCompile(`^(charts/[^/]+/)*charts/[^/]+\.tgz$`)
 )
 
-// maxChart is the maximum size of an unpacked chart, which limits the damage of a malicious archive.
+// maxChart is the maximum size of an unpacked chart, which limits the damage of a broken archive.
 const maxChart = 100 << 20
 
 // chartFile is a manifest with CustomResourceDefinitions. Its name is relative to the chart.
