@@ -15,14 +15,14 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/queue"
 )
 
-// ActionContext is what an action gets: its parameters and artifacts, and the run of its durable steps.
+// ActionContext is the context of an action: its parameters and artifacts, and the run of its durable steps.
 type ActionContext struct {
 	*durable.Run
 	// Name is the name of the Action object.
 	Name string
 	// Parameters are the parameters of the Action object.
 	Parameters map[string]string
-	// Artifacts are the artifacts of the Action that spec.artifactsFrom names, as they were when this one started.
+	// Artifacts are the artifacts of the Action that spec.artifactsFrom names, as they were when this Action started.
 	Artifacts map[string]string
 }
 
@@ -41,7 +41,7 @@ type ActionHandler[T client.Object] interface {
 	Actions() Actions[T]
 }
 
-// offerOf is what a composer offers to do on its objects.
+// offerOf returns the actions that a composer offers on its objects.
 func offerOf[T client.Object](composer Composer[T]) action.Offer {
 	offer := action.Offer{
 		New: func() client.Object { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) },
@@ -57,7 +57,7 @@ func offerOf[T client.Object](composer Composer[T]) action.Offer {
 	return offer
 }
 
-// offer records what can be done on the objects of a kind.
+// offer records the actions on the objects of a kind.
 func (o *operator) offer(kind schema.GroupKind, offer action.Offer) error {
 	for name, do := range offer.Do {
 		if name == "" || do == nil {
@@ -70,14 +70,14 @@ func (o *operator) offer(kind schema.GroupKind, offer action.Offer) error {
 	return nil
 }
 
-// act serves the Actions on what the operator manages, if it offers any.
+// act serves Actions on the managed kinds, if any of them offers actions.
 func (o *operator) act() error {
 	if len(o.offers) == 0 {
 		return nil
 	}
 	runner := action.NewRunner(o.offers, o.manager.GetClient())
 	if o.member != nil {
-		runner = action.NewSharedRunner(o.offers, o.direct) // the cache has only what is this replica's
+		runner = action.NewSharedRunner(o.offers, o.direct) // the cache contains only the objects of this replica
 	}
 	settings := manageSettings{
 		concurrency: concurrency, rate: queue.DefaultRate,

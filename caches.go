@@ -17,14 +17,14 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
 
-// CacheAll allows the manager's client to cache every object of a kind of which a cluster has many: Secrets,
-// ConfigMaps, Pods. Without it, reading them by that client is a CacheError. Pass an example of the kind, such as
-// &corev1.Secret{}. Memory then grows with the cluster, not with what the operator manages.
+// CacheAll allows the manager's client to cache all objects of kinds that have many objects in a cluster, such as
+// Secrets, ConfigMaps and Pods. Without it, reading them with that client returns a CacheError. Pass an example of the
+// kind, such as &corev1.Secret{}. Memory usage then grows with the cluster, not with the number of managed objects.
 func CacheAll(examples ...client.Object) Option {
 	return func(p *parts) { p.cached = append(p.cached, examples...) }
 }
 
-// kindsCached are the kinds that CacheAll names.
+// kindsCached returns the kinds that are passed to CacheAll.
 func (p *parts) kindsCached(scheme *runtime.Scheme) (map[schema.GroupKind]bool, error) {
 	kinds := map[schema.GroupKind]bool{}
 	for _, example := range p.cached {
@@ -41,16 +41,15 @@ func (p *parts) kindsCached(scheme *runtime.Scheme) (map[schema.GroupKind]bool, 
 // of them, and caches them. Without it, a list must select objects by labels.
 var Everything client.ListOption = author.Everything
 
-// numerous are the kinds of which a cluster has many that are none of an operator's
-// business, and large ones.
+// numerous are the kinds that have many or large objects in a cluster, most of them irrelevant to an operator.
 var numerous = map[schema.GroupKind]bool{
 	{Kind: "Secret"}:    true,
 	{Kind: "ConfigMap"}: true,
 	{Kind: "Pod"}:       true,
 }
 
-// CacheError is returned by the manager's client for a read that would cache all objects of a kind of which a cluster
-// has many: see CacheAll.
+// CacheError is returned by the manager's client for a read that would cache all objects of a kind that has many
+// objects in a cluster: see CacheAll.
 type CacheError struct{ Kind string }
 
 func (e *CacheError) Error() string {
@@ -59,7 +58,7 @@ func (e *CacheError) Error() string {
 		"or ask for it by name, with operon.CacheAll(&corev1.%[1]s{})", e.Kind)
 }
 
-// bounded is the manager's cache, which refuses to hold all of what is numerous.
+// bounded is the manager's cache. It refuses to cache all objects of numerous kinds.
 type bounded struct {
 	cache.Cache
 	scheme *runtime.Scheme
@@ -73,19 +72,19 @@ func (b bounded) Start(ctx context.Context) error {
 	return b.Cache.Start(ctx)
 }
 
-// caches are what the operator's manager caches.
+// caches configures the cache and the client of the operator's manager.
 type caches struct {
-	// namespaces that the operator is limited to; empty: none.
+	// namespaces are the namespaces that the operator is limited to. If empty, there is no limit.
 	namespaces map[string]cache.Config
-	// overlay lets the manager's client read its own writes.
+	// overlay makes the manager's client read its own writes.
 	overlay *freshness.Overlay
-	// cached are the kinds that may be held whatever they are.
+	// cached are the kinds that may be cached even if they are numerous.
 	cached map[schema.GroupKind]bool
 	// ready waits until objects may be read.
 	ready func(context.Context)
 }
 
-// newCache makes the manager's cache.
+// newCache creates the manager's cache.
 func (c *caches) newCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	made, err := cache.New(config, options)
 	if err != nil {
@@ -94,7 +93,7 @@ func (c *caches) newCache(config *rest.Config, options cache.Options) (cache.Cac
 	return c.overlay.Cache(bounded{Cache: made, scheme: options.Scheme, allows: c.mayCache, ready: c.ready}), nil
 }
 
-// newClient makes the manager's client, which reads its own writes.
+// newClient creates the manager's client, which reads its own writes.
 func (c *caches) newClient(config *rest.Config, options client.Options) (client.Client, error) {
 	made, err := client.New(config, options)
 	if err != nil {
@@ -102,17 +101,17 @@ func (c *caches) newClient(config *rest.Config, options client.Options) (client.
 	}
 	held, ok := options.Cache.Reader.(cache.Cache)
 	if !ok {
-		return made, nil // it reads from no cache
+		return made, nil // the client has no cache
 	}
 	return c.overlay.Client(made, held), nil
 }
 
-// mayCache reports whether all objects of a kind may be cached, also those of other owners.
+// mayCache reports whether all objects of a kind may be cached, including those of other owners.
 func (c *caches) mayCache(kind schema.GroupKind) bool {
 	return len(c.namespaces) > 0 || !numerous[kind] || c.cached[kind]
 }
 
-// check refuses metadata of nothing, and of what is numerous the rest.
+// check returns an error for an object of a kind that must not be cached. Metadata may always be cached.
 func (b bounded) check(object runtime.Object) error {
 	switch object.(type) {
 	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:

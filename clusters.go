@@ -22,14 +22,13 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
-// Cluster allows composers and observers to read in another cluster, by a name:
+// Cluster allows composers and observers to read from another cluster, which they select by name:
 //
 //	found, err := out.In("east").Get(ctx, secret)
 //
-// Objects that are read there are watched there, and a change reconciles the object again, as for reads in the
-// operator's own cluster. Nothing is written there. The identity of config needs permission to get, list and watch
-// what is read. The operator also starts while the other cluster is unreachable; reconciles that read from it are
-// retried.
+// Objects that are read there are also watched, and a change triggers another reconcile, as for reads from the
+// operator's own cluster. Nothing is written there. The identity of config needs permission to get, list and watch what
+// is read. The operator starts even if the other cluster is unreachable; reconciles that read from it are retried.
 func Cluster(name string, config *rest.Config) Option {
 	return func(p *parts) {
 		p.setups = append(p.setups, func(ctx context.Context, o *operator) error {
@@ -41,15 +40,15 @@ func Cluster(name string, config *rest.Config) Option {
 	}
 }
 
-// children are the reads and writes of children, and the reads in other clusters.
+// children reads and writes child objects, and reads from other clusters.
 type children struct {
 	wire     *resourceclient.Wire
 	writes   *freshness.Children
 	tracker  *watches.Tracker
-	clusters map[string]*watches.Tracker // others, by name
+	clusters map[string]*watches.Tracker // other clusters, by name
 }
 
-// watch makes what the operator's reads and writes of children share, in the operator's own cluster.
+// watch creates the clients and trackers for reads and writes of children in the operator's own cluster.
 func (c *children) watch(life context.Context, manager ctrl.Manager, name string, namespaces map[string]cache.Config, member *shard.Member) error {
 	var err error
 	c.wire, err = resourceclient.New(resourceclient.Config{
@@ -66,7 +65,7 @@ func (c *children) watch(life context.Context, manager ctrl.Manager, name string
 	return err
 }
 
-// addCluster lets the operator read in another cluster.
+// addCluster makes another cluster available for reads.
 func (c *children) addCluster(life context.Context, operator string, scheme *runtime.Scheme, name string, config *rest.Config) error {
 	switch {
 	case name == "":
@@ -91,7 +90,7 @@ func (c *children) addCluster(life context.Context, operator string, scheme *run
 	return nil
 }
 
-// wireTo speaks to another cluster, which is asked for its kinds when they are needed.
+// wireTo returns a client for another cluster. It discovers the kinds of that cluster when they are needed.
 func wireTo(config *rest.Config, scheme *runtime.Scheme) (*resourceclient.Wire, error) {
 	var transport *http.Client
 	transport, err := rest.HTTPClientFor(config)
@@ -105,7 +104,7 @@ func wireTo(config *rest.Config, scheme *runtime.Scheme) (*resourceclient.Wire, 
 	return resourceclient.New(resourceclient.Config{REST: config, HTTP: transport, Mapper: mapper, Scheme: scheme})
 }
 
-// read begins the reading of a reconcile, in all clusters.
+// read begins the tracked reads of a reconcile, in all clusters.
 func (c *children) read(queue *watches.Queue, reader types.NamespacedName) author.Reads {
 	others := map[string]author.Reads{}
 	for name, tracker := range c.clusters {

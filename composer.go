@@ -12,61 +12,60 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
-// Composer declares the children of the objects of one kind. Implement more of the interfaces of this
-// package on the same type to do more for these objects: Observer, Finalizer, Defaulter, Validator and so on.
+// Composer declares the children of the objects of one kind. To add behavior, implement more of the interfaces of this
+// package on the same type: Observer, Finalizer, Defaulter, Validator and so on.
 type Composer[T client.Object] interface {
-	// Compose adds to out each child that should exist for object. It is called in every
-	// reconcile and must not write anything itself: children that it no longer adds are deleted.
-	// An error ends the reconcile; nothing is applied or deleted then.
+	// Compose adds to out each child that should exist for object. It is called in every reconcile and must not write
+	// anything itself: children that it no longer adds are deleted. If it returns an error, the reconcile ends, and
+	// nothing is applied or deleted.
 	Compose(ctx context.Context, object T, out *Composition) error
 }
 
-// Observer fills an object's status from what exists.
+// Observer sets an object's status from the state of the cluster.
 type Observer[T client.Object] interface {
-	// Observe sets fields of object's status. Operon itself writes observedGeneration and the
-	// conditions Ready, Reconciling, Stalled, Degraded, Contested, Paused and Upgraded.
-	// Observe runs after the children were applied, ready or not.
+	// Observe sets fields of object's status. Operon itself sets observedGeneration and the conditions Ready,
+	// Reconciling, Stalled, Degraded, Contested, Paused and Upgraded. Observe runs after the children were applied,
+	// ready or not.
 	Observe(ctx context.Context, object T, seen *Observed) error
 }
 
-// Finalizer cleans up when an object is deleted: it takes a last backup, or removes what the operator made
-// outside of the cluster and does not manage as an external resource (see ExternalComposer).
+// Finalizer cleans up when an object is deleted: for example, it creates a last backup, or removes resources outside of
+// the cluster that are not managed as external resources (see ExternalComposer).
 //
-// Guarantees: the object has the finalizer operon.dev/cleanup before anything is made for it. Finalize runs while all
-// children still exist, and neither they nor the object go before it has succeeded. If a later version of the
-// operator no longer has the method, the finalizer is removed.
+// Guarantees: the object has the finalizer operon.dev/cleanup before any resource is created for it. Finalize runs
+// while all children still exist, and neither they nor the object are removed before it succeeds. If a later version of
+// the operator no longer has the method, the finalizer is removed.
 type Finalizer[T client.Object] interface {
 	// Finalize is called until it returns nil without a Wait, Fail or RequeueAfter on out. It may be called again
 	// after it succeeded, because the operator may be killed before that is recorded, so it must be idempotent.
 	Finalize(ctx context.Context, object T, out *Finalization) error
 }
 
-// Defaulter fills in defaults.
+// Defaulter sets defaults.
 type Defaulter[T client.Object] interface {
-	// Default sets fields that the user left out. It must have no other effects, and must not change an object that
-	// has its defaults already. It is called before objects are stored, if API servers can reach the operator's
-	// webhook, and before each reconcile, so that objects that were stored without defaults are composed with them,
-	// too.
+	// Default sets fields that the user omitted. It must have no other effects, and must not change an object that
+	// already has its defaults. It is called before objects are stored, if API servers can reach the operator's
+	// webhook, and before each reconcile, so that objects stored without defaults also get them.
 	Default(ctx context.Context, object T) error
 }
 
-// Validator rejects objects that are not valid, by an admission webhook.
+// Validator rejects invalid objects with an admission webhook.
 type Validator[T client.Object] interface {
-	// Validate returns what is wrong with an object that is about to be created or changed, field by field, and
-	// nothing for a valid one. It must have no side effects. It is not called for changes of the status.
+	// Validate returns the errors in an object that is about to be created or updated, by field, or nil if it is valid.
+	// It must have no side effects. It is not called for updates of the status.
 	Validate(ctx context.Context, object T, about *Admission[T]) field.ErrorList
 }
 
-// DeletionValidator rejects deletions, by an admission webhook.
+// DeletionValidator rejects deletions with an admission webhook.
 type DeletionValidator[T client.Object] interface {
-	// ValidateDeletion returns why object must not be deleted now, or nil if it may. It must have no side effects. If
-	// it rejects a deletion, the deletion of the object's namespace is rejected, too.
+	// ValidateDeletion returns the reason why object must not be deleted now, or nil if it may be deleted. It must have
+	// no side effects. If it rejects a deletion, the deletion of the object's namespace is rejected, too.
 	ValidateDeletion(ctx context.Context, object T, about *Admission[T]) error
 }
 
-// Admission is what a Validator knows about a request besides the object.
+// Admission describes an admission request, besides the object.
 type Admission[T client.Object] struct {
-	// Old is the object as it is stored. Created reports that there is none, because it is about to be created.
+	// Old is the stored object. Created reports that there is none, because the object is about to be created.
 	Old     T
 	Created bool
 	// User is the client that sent the request.
@@ -89,7 +88,7 @@ func newAdmission[T client.Object](about *webhook.Admission[T]) *Admission[T] {
 }
 
 // WorkflowRunner runs a workflow for an object in durable steps. Each step runs once, even if the operator is killed
-// in between: see package durable. The status of the object needs the field
+// between steps: see package durable. The status of the object needs the field
 //
 //	Journal *journal.Journal `json:"journal,omitempty"`
 type WorkflowRunner[T client.Object] interface {
@@ -102,7 +101,7 @@ type WorkflowRunner[T client.Object] interface {
 // Canceler is a WorkflowRunner that can cancel its workflow, depending on the object. The deletion of the object
 // always cancels it.
 type Canceler[T client.Object] interface {
-	// Canceled returns why the workflow is canceled, or "" if it is not.
+	// Canceled returns the reason why the workflow is canceled, or "" if it is not canceled.
 	Canceled(object T) (why string)
 }
 
@@ -110,19 +109,19 @@ type Canceler[T client.Object] interface {
 // data that the older version stored elsewhere. Version states the version of the operator.
 type Upgrader[T client.Object] interface {
 	// Upgrade runs before Compose. As long as it returns an error, it is retried, and nothing else is done for the
-	// object. It is also called again if the operator is killed before the status of the object records the upgrade,
-	// so it must be idempotent. Find what an earlier attempt created by from.Key. Several steps that must each run
-	// once belong in RunWorkflow.
+	// object. It is also called again if the operator is killed before the status of the object records the upgrade, so
+	// it must be idempotent. Use from.Key to find objects that an earlier attempt created. Several steps that must each
+	// run once belong in RunWorkflow.
 	Upgrade(ctx context.Context, object T, from *UpgradeContext) error
 }
 
-// UpgradeContext is what an Upgrader gets.
+// UpgradeContext is the context of an Upgrade.
 type UpgradeContext struct {
-	// From is the version of the operator that reconciled the object last; empty if that version
-	// had no name. To is this one's.
+	// From is the version of the operator that reconciled the object last, or "" if that version had no name. To is the
+	// version of this operator.
 	From, To string
 	// Key is 32 hexadecimal digits that are the same for all attempts to upgrade the object from that version, in any
-	// process, until the upgrade is recorded, and differ from those of any other object. Use it to find what an
+	// process, until the upgrade is recorded, and differ from those of any other object. Use it to find objects that an
 	// earlier attempt created.
 	Key string
 	// Client reads and writes without a cache.
@@ -148,13 +147,13 @@ func (u *UpgradeContext) Before(version string) bool {
 // a creation may send it after another instance did.
 type ExternalComposer[T client.Object] interface {
 	// ComposeExternal adds to out each kind of external resource, with its provider, and each resource that should
-	// exist. It runs before Compose, and again when the object is being deleted; then only the kinds matter, because
-	// all of their resources are deleted. It must not change anything itself. After an error or a Wait, nothing is
-	// done for the object or its children.
+	// exist. It runs before Compose, and again when the object is being deleted. In that case only the kinds matter,
+	// because all of their resources are deleted. It must not change anything itself. After an error or a Wait, nothing
+	// is done for the object or its children.
 	ComposeExternal(ctx context.Context, object T, out *ExternalComposition) error
 }
 
-// rolesOf returns the functions of a composer, by the interfaces that it implements.
+// rolesOf returns the functions of a composer, according to the interfaces that it implements.
 func rolesOf[T client.Object](composer Composer[T]) author.Roles[T] {
 	roles := author.Roles[T]{
 		Compose: func(ctx context.Context, object T, out *author.Composition) error {

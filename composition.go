@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// reader reads what a composer depends on.
+// reader reads objects that a composer depends on.
 type reader struct {
 	from interface {
 		Get(ctx context.Context, object client.Object) (bool, error)
@@ -20,37 +20,35 @@ type reader struct {
 	}
 }
 
-// Get reads an object by its kind, name and namespace into object; without a namespace, the owner's is
-// used. It returns false if it does not exist, also if the cluster does not
-// have the kind. The owner is reconciled again whenever the object is created, changed or deleted.
-// object may be a Go type, unstructured, or metav1.PartialObjectMetadata, of which only
+// Get reads an object by its kind, name and namespace into object; without a namespace, the owner's is used. It returns
+// false if the object or its kind does not exist in the cluster. The owner is reconciled again whenever the object is
+// created, changed or deleted. object may be a Go type, unstructured, or metav1.PartialObjectMetadata, of which only
 // the metadata is read and cached.
 func (r reader) Get(ctx context.Context, object client.Object) (bool, error) {
 	return r.from.Get(ctx, object)
 }
 
-// List reads the objects in the owner's namespace that have the labels. The owner is
-// reconciled again whenever one of them is created, changed or deleted. Labels are required, because
-// they bound what is cached, unless an option selects: client.MatchingLabelsSelector,
-// client.HasLabels or Everything. client.InNamespace chooses another namespace, or with ""
-// all of them. The objects are ordered by namespace and name.
+// List reads the objects in the owner's namespace that have the labels. The owner is reconciled again whenever one of
+// them is created, changed or deleted. Labels are required, because they limit the cache, unless an option selects:
+// client.MatchingLabelsSelector, client.HasLabels or Everything. client.InNamespace chooses another namespace, or with
+// "" all of them. The objects are ordered by namespace and name.
 func (r reader) List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error {
 	return r.from.List(ctx, list, labels, options...)
 }
 
-// In reads in another cluster, by the name that Cluster gave it, with Get and List as in the operator's own cluster.
-// Nothing is written there.
+// In returns a reader for another cluster, with the name that was passed to Cluster. Its Get and List work as in the
+// operator's own cluster. Nothing is written there.
 func (r reader) In(cluster string) *OtherCluster { return &OtherCluster{r.from.In(cluster)} }
 
-// OtherCluster reads in another cluster and watches what it read there.
+// OtherCluster reads objects in another cluster and watches them there.
 type OtherCluster struct{ from *author.Elsewhere }
 
-// Get is the same as Composition.Get, in the other cluster.
+// Get is the same as Composition.Get, for the other cluster.
 func (c *OtherCluster) Get(ctx context.Context, object client.Object) (bool, error) {
 	return c.from.Get(ctx, object)
 }
 
-// List is the same as Composition.List, in the other cluster.
+// List is the same as Composition.List, for the other cluster.
 func (c *OtherCluster) List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error {
 	return c.from.List(ctx, list, labels, options...)
 }
@@ -66,14 +64,14 @@ type reporter struct {
 	}
 }
 
-// Wait reports that something else has to happen before the rest can be declared or done. reason is one CamelCase word
-// and message a sentence; both are set in the conditions Ready and Reconciling. In Compose, the children that were
-// declared are applied, and nothing is pruned.
+// Wait reports that something else has to happen before the remaining children can be declared or the remaining work
+// can be done. reason is one CamelCase word and message a sentence; both are set in the conditions Ready and
+// Reconciling. In Compose, the children that were declared are applied, and nothing is pruned.
 func (r reporter) Wait(reason, message string) { r.to.Wait(reason, message) }
 
-// Fail reports an error that only a change of the object, or of something that was read for it, can resolve: Ready is
-// False and Stalled True, with the reason, one CamelCase word, and the message, a sentence. The object is not retried
-// until then. In Compose, the children that were declared are applied, and nothing is pruned.
+// Fail reports an error that only a change of the object, or of an object that was read for it, can resolve: Ready is
+// False and Stalled is True, with the reason, one CamelCase word, and the message, a sentence. The object is not
+// retried until then. In Compose, the children that were declared are applied, and nothing is pruned.
 func (r reporter) Fail(reason, message string) { r.to.Fail(reason, message) }
 
 // RequeueAfter reconciles the object again after a duration, even if nothing changes until then. If it is called
@@ -88,7 +86,8 @@ func (r reporter) Event(reason, message string) { r.to.Event(reason, message) }
 // Warning is Event with the type Warning.
 func (r reporter) Warning(reason, message string) { r.to.Warning(reason, message) }
 
-// Composition collects the children that a Composer declares, reads what they depend on, and reports what is missing.
+// Composition collects the children that a Composer declares, reads the objects that they depend on, and reports what
+// is missing.
 type Composition struct {
 	reader
 	reporter
@@ -99,10 +98,10 @@ func newComposition(out *author.Composition) *Composition {
 	return &Composition{reader{out}, reporter{out}, out}
 }
 
-// Child declares that object should exist: typed or unstructured, with a name, and with the fields that matter and no
-// others. Without a namespace it gets the namespace of its owner. Children are created in the order of their
-// declaration, unless options change it. A child that is declared conditionally is deleted when the condition no
-// longer holds.
+// Child declares that object should exist. It may be typed or unstructured. It must have a name, and only the fields
+// that matter. Without a namespace it gets the namespace of its owner. Children are created in the order of their
+// declaration, unless options change it. A child that is declared conditionally is deleted when the condition no longer
+// holds.
 func (c *Composition) Child(object client.Object, options ...ChildOption) {
 	c.out.Child(object, options...)
 }
@@ -119,8 +118,8 @@ func (c *Composition) Child(object client.Object, options ...ChildOption) {
 //		}
 //	})
 //
-// Caveats: if the Secret or a key is deleted before the operator's cache shows it, the deleted value is restored. To rotate a value,
-// delete the key once more then, or use a new key.
+// Caveats: if the Secret or a key is deleted before the operator's cache shows it, the deleted value is restored. To rotate a value, delete
+// the key again in that case, or use a new key.
 //
 // Before anything is generated, the Secret is read from the API server, so that neither a stale cache nor a restart
 // replaces a password. generate may be called twice; the first result is then dropped.
@@ -128,11 +127,11 @@ func (c *Composition) GeneratedSecret(ctx context.Context, secret *corev1.Secret
 	return c.out.GeneratedSecret(ctx, secret, generate, options...)
 }
 
-// Label declares a label of the object itself, which may be of a kind that is not yours: see WithoutStatus. It is set again
-// if another client changes it, and removed when it is no longer declared.
+// Label declares a label of the object itself, which may have a kind that is owned by others: see WithoutStatus. It is set again if another
+// client changes it, and removed when it is no longer declared.
 func (c *Composition) Label(key, value string) { c.out.Label(key, value) }
 
-// Annotate declares an annotation of the object itself, as Label declares a label.
+// Annotate declares an annotation of the object itself, like Label.
 func (c *Composition) Annotate(key, value string) { c.out.Annotate(key, value) }
 
 // Partial reports that not all children could be declared: nothing is pruned in this reconcile. Unlike Wait, it does
@@ -144,8 +143,8 @@ func (c *Composition) Children() []client.Object { return c.out.Children() }
 
 func (c *Composition) external() author.ExternalReader { return c.out }
 
-// Observed gives an Observer access to the children, and to everything else that it reads. The object is reconciled
-// again when any of that changes.
+// Observed gives an Observer access to the children, and to all other objects that it reads. The object is reconciled
+// again when any of them changes.
 type Observed struct {
 	reader
 	reporter
@@ -163,31 +162,32 @@ func (o *Observed) Child(ctx context.Context, object client.Object) (bool, error
 	return o.seen.Child(ctx, object)
 }
 
-// Unapplied returns why not all declared children are applied, as the Ready condition reports it. Both are empty if they
-// are, ready or not. failed means that an error is the reason, and not something to wait for.
+// Unapplied returns the reason why not all declared children are applied, as in the Ready condition. Both strings are
+// empty if all are applied, ready or not. failed reports that the reason is an error rather than a wait.
 func (o *Observed) Unapplied() (reason, message string, failed bool) {
 	u := o.seen.Unapplied
 	return u.Reason, u.Message, u.Failed
 }
 
-// NotReady sets the condition Ready to False although all children are ready, such as when the last
-// backup failed. reason is one CamelCase word, message a sentence.
+// NotReady sets the condition Ready to False although all children are ready, for example because the last backup
+// failed. reason is one CamelCase word, message a sentence.
 func (o *Observed) NotReady(reason, message string) { o.seen.NotReady(reason, message) }
 
-// Degraded sets the condition Degraded to True for as long as every Observe reports it: the object serves, but not as
+// Degraded sets the condition Degraded to True for as long as every Observe reports it: the object works, but not as
 // well as it should. It does not change Ready.
 func (o *Observed) Degraded(reason, message string) { o.seen.Degraded(reason, message) }
 
 func (o *Observed) external() author.ExternalReader { return o.seen }
 
-// Finalization is what a Finalizer reads by and reports to.
+// Finalization is the context of a Finalizer, for reads and reports.
 type Finalization struct {
 	reader
 	reporter
 	out *author.Finalization
 }
 
-// Client reads and writes without a cache. What it writes is not a child: give it an owner reference, or delete it.
+// Client reads and writes without a cache. Objects that it writes are not children: set an owner reference on them, or
+// delete them.
 func (f *Finalization) Client() client.Client { return f.out.Client() }
 
 func newFinalization(out *author.Finalization) *Finalization {
@@ -208,32 +208,30 @@ func newExternalComposition(out *author.ExternalComposition) *ExternalCompositio
 // ExternalResources is a kind of external resources, to which Declare adds resources.
 type ExternalResources[D any] struct{ of *author.ExternalResources[D] }
 
-// ExternalKind states how the external resources of a kind are reached. The kind is a word of the author's
-// own, which is recorded: it must not change between versions of the operator. Resources that were
-// declared before and are not declared on the result are deleted.
+// ExternalKind declares a kind of external resources and its provider. The author chooses the name of the kind, which
+// is recorded: it must not change between versions of the operator. Resources that were declared before and are not
+// declared on the result are deleted.
 func ExternalKind[D, S any](out *ExternalComposition, kind string, provider external.Provider[D, S], options ...external.KindOption) *ExternalResources[D] {
 	return &ExternalResources[D]{author.ExternalKind(out.out, kind, provider, options...)}
 }
 
-// Declare states that a resource should exist. Its name is unique for its kind and object,
-// and is recorded.
+// Declare declares that a resource should exist. Its name is unique for its kind and object, and is recorded.
 func (r *ExternalResources[D]) Declare(name string, desired D, options ...external.Option) {
 	r.of.Declare(name, desired, options...)
 }
 
-// ExternalReader is what External reads from: a *Composition or an *Observed.
+// ExternalReader is the argument of External: a *Composition or an *Observed.
 type ExternalReader interface{ external() author.ExternalReader }
 
-// External returns what is known of the external resources of a kind, ordered by name: in Compose, which may
-// declare a Secret of their connection details, and in Observe. S is what their provider calls its
-// state; another type is an error.
+// External returns the known state of the external resources of a kind, ordered by name. Use it in Compose, for example
+// to declare a Secret with connection details, and in Observe. S is the state type of the provider; any other type is
+// an error.
 func External[S any](from ExternalReader, kind string) ([]external.Known[S], error) {
 	return author.External[S](from.external(), kind)
 }
 
-// TerminalError makes of err one that is not retried: the object is Stalled with the reason, one CamelCase word, until
-// it or something that was read for it changes. Every method of a composer may return it. It does the same as Fail, for code that has
-// no Composition at hand.
+// TerminalError wraps err in an error that is not retried: the object is Stalled with the reason, one CamelCase word, until it or an object
+// that was read for it changes. Every method of a composer may return it. It does the same as Fail, for code that has no Composition.
 func TerminalError(reason string, err error) error {
 	return &author.TerminalError{Reason: reason, Err: err}
 }

@@ -51,10 +51,9 @@
 //
 //	func (Groups) ComposeExternal(ctx context.Context, g *v1alpha1.VMGroup, out *operon.ExternalComposition) error
 //
-// A [Defaulter] sets defaults, a [Validator] rejects objects that are not valid, and a [DeletionValidator]
-// rejects deletions. API servers call them as admission webhooks if [Config] says how they reach the operator
-// (see [Webhooks]). The operator creates and rotates the certificates itself. [Rules] are evaluated by the
-// API servers.
+// A [Defaulter] sets defaults, a [Validator] rejects objects that are not valid, and a [DeletionValidator] rejects deletions. API servers
+// call them as admission webhooks if [Config] defines how they reach the operator (see [Webhooks]). The operator creates and rotates the
+// certificates itself. [Rules] are evaluated by the API servers.
 //
 // Every object that a composer reads with the Get and List methods of [Composition], [Observed] and [ExternalComposition] is
 // watched from then on. When it changes, the custom resource is reconciled again.
@@ -83,7 +82,7 @@
 // [Concurrency], [RateLimit], [Timeout] and [MigrateStorage] are options of [Manage]. [Version] sets the
 // version of the operator.
 //
-// [Cluster] lets composers read from other clusters. [Config] has a dry run, and can limit an operator to
-// namespaces. Underneath is a controller-runtime manager. [Setup] gives you access to it, to add reconcilers of
-// your own, webhooks or anything else that a manager runs.
+// [Cluster] allows composers to read from other clusters. [Config] can enable a dry run, and limit an operator to namespaces. An operator
+// is based on a controller-runtime manager. [Setup] gives you access to it, to add your own reconcilers, webhooks or anything else that a
+// manager runs.
 package operon

@@ -12,20 +12,20 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
-// Preview is what a dry run would do for an object.
+// Preview lists the actions that a dry run would execute for an object.
 type Preview struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Actions are in the order in which they would be executed. There are none if everything is as declared.
+	// Actions are in the order in which they would be executed. It is empty if everything is as declared.
 	Actions []PreviewAction `json:"actions"`
-	// Reason and Message state what prevents the object from becoming ready, as its Ready
-	// condition would. They are empty if nothing does.
+	// Reason and Message state what prevents the object from becoming ready, as its Ready condition would. They are
+	// empty if nothing prevents it.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// PreviewAction is what would be done to a child or to an external resource.
+// PreviewAction is an action that would be executed on a child or an external resource.
 type PreviewAction struct {
 	// Verb is create, update, repair, recreate, replace, adopt, release, delete, conflict or wait.
 	Verb      string `json:"verb"`
@@ -35,7 +35,7 @@ type PreviewAction struct {
 	Name      string `json:"name"`
 	// Fields are those whose drift would be reverted.
 	Fields []string `json:"fields,omitempty"`
-	// Why is the reason, for people.
+	// Why is the reason, in words.
 	Why string `json:"why,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func (p Preview) String() string {
 	}.String()
 }
 
-// showing adapts what shows a Preview; nil stays nil.
+// showing adapts a function that shows a Preview. It returns nil for nil.
 func showing(show func(Preview)) func(report.Preview) {
 	if show == nil {
 		return nil
@@ -56,7 +56,7 @@ func showing(show func(Preview)) func(report.Preview) {
 	}
 }
 
-// convertAll converts actions of one of the two types into the other.
+// convertAll converts actions between the two types.
 func convertAll[To, From PreviewAction | report.PreviewAction](all []From) []To {
 	var converted []To
 	for _, one := range all {
@@ -65,15 +65,14 @@ func convertAll[To, From PreviewAction | report.PreviewAction](all []From) []To 
 	return converted
 }
 
-// errDryRun is the answer to a write that is tried in a dry run.
+// errDryRun is the error for a write during a dry run.
 var errDryRun = errors.New("dry run: nothing is written")
 
-// ownRights is where the API server is asked what one may do. Nothing is stored of that.
+// ownRights is the path for reviews of the operator's own permissions, which store nothing.
 const ownRights = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-// readOnly passes only requests that change nothing: reads, reviews of the operator's own permissions, and writes that are dry
-// runs for the API server, too. Then nothing in the process can write: no composer, no reconciler of Setup, no recorder of
-// events.
+// readOnly forwards only requests that change nothing: reads, reviews of the operator's own permissions, and server-side dry runs.
+// Therefore nothing in the process can write: no composer, no reconciler added by Setup, no event recorder.
 func readOnly(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasSuffix(r.URL.Path, ownRights)
@@ -88,7 +87,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// preview returns what prints the plans of a dry run, nil where there is none.
+// preview returns a function that prints the plans of a dry run, or nil without a dry run.
 func (f *flags) preview(to io.Writer) (func(Preview), error) {
 	if f.output != "text" && f.output != "json" {
 		return nil, fmt.Errorf("-o %q: want text or json", f.output)
@@ -101,7 +100,7 @@ func (f *flags) preview(to io.Writer) (func(Preview), error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if f.output == "json" {
-			// A Preview consists of texts, which can be encoded; a closed pipe ends the process.
+			// A Preview contains only strings, which can always be encoded. A closed pipe ends the process.
 			_ = json.NewEncoder(to).Encode(p)
 			return
 		}

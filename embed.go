@@ -20,22 +20,23 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
-// embedded are the operators in managers of other programs, by manager.
+// embedded maps the managers of other programs to the operators in them.
 var embedded = struct {
 	mu  sync.Mutex
 	all map[ctrl.Manager]*operator
 }{all: map[ctrl.Manager]*operator{}}
 
-// AddToManager adds a composer to a controller-runtime manager that your program has already, such as that of a
-// kubebuilder project, which can so move to Operon kind by kind:
+// AddToManager adds a composer to an existing controller-runtime manager. For example, a kubebuilder project can move to Operon kind by
+// kind:
 //
 //	err := operon.AddToManager(mgr, "memcached-operator", Memcached{})
 //
 // name is the field manager, and the value of the label app.kubernetes.io/managed-by of children. It must be the same for all
 // kinds of the program. The kind's Go type must be in the manager's scheme. Call it before the manager starts.
 //
-// Caveats: the manager serves the admission webhooks of the program, so that a Validator or DeletionValidator is an error: register
-// it as kubebuilder does. So are an ActionHandler and an Upgrader, which need Run. Children are watched in all namespaces.
+// Caveats: the manager serves the admission webhooks of the program, so a composer that is a Validator or DeletionValidator is an error:
+// register the webhook as kubebuilder does. An ActionHandler or Upgrader is also an error, because they need Run. Children are watched in
+// all namespaces.
 func AddToManager[T client.Object](manager ctrl.Manager, name string, composer Composer[T], options ...ManageOption) error {
 	o, err := embeddedIn(manager, name)
 	if err == nil {
@@ -50,7 +51,7 @@ func AddToManager[T client.Object](manager ctrl.Manager, name string, composer C
 	return nil
 }
 
-// checkEmbedded rejects a composer with methods that nothing would call.
+// checkEmbedded rejects a composer with methods that would never be called.
 func checkEmbedded[T client.Object](composer Composer[T]) error {
 	of := any(composer)
 	for _, method := range []struct {
@@ -74,7 +75,7 @@ func is[I any](value any) bool {
 	return ok
 }
 
-// embeddedIn returns the operator in a manager. There is one for each manager, as all kinds share their watches.
+// embeddedIn returns the operator in a manager. Each manager has one, because all kinds share their watches.
 func embeddedIn(in ctrl.Manager, name string) (*operator, error) {
 	select {
 	case <-in.Elected():
@@ -96,7 +97,7 @@ func embeddedIn(in ctrl.Manager, name string) (*operator, error) {
 	return o, err
 }
 
-// newEmbedded makes an operator in a manager, whose watches end with it.
+// newEmbedded creates an operator in a manager. Its watches end with the manager.
 func newEmbedded(in ctrl.Manager, name string) (*operator, error) {
 	life, end := context.WithCancel(context.Background())
 	ended := manager.RunnableFunc(func(ctx context.Context) error {

@@ -31,9 +31,9 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// An operator that shows what it does: a log line for each reconcile with its triggers, OpenTelemetry spans to an exporter of
-// your choice, and the latest reconciles of each object at http://127.0.0.1:8081/debug/operon. operon.Main takes all of this from
-// flags and environment variables.
+// An operator that reports its activity: a log line for each reconcile with its triggers, OpenTelemetry spans to an exporter of your
+// choice, and the latest reconciles of each object at http://127.0.0.1:8081/debug/operon. operon.Main takes all of this from flags and
+// environment variables.
 func ExampleConfig() {
 	run := func(ctx context.Context, cluster *rest.Config, exporter sdktrace.SpanExporter) error {
 		spans := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
@@ -124,7 +124,7 @@ func ExampleTerminalError() {
 	//   Ready=False NoSuchColor: mix the color: there is no color of that name
 }
 
-// Events of your own are recorded in every reconcile in which they hold, and sent once.
+// Your own events are recorded in every reconcile in which they apply, and sent once.
 func ExampleComposition_Event() {
 	tell(compose(func(b *Box, out *operon.Composition) error {
 		out.Event("Painted", "painted in "+b.Spec.Data["color"])
@@ -142,7 +142,7 @@ func ExampleComposition_Event() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// The children of one part are known, those of another are not yet: nothing is pruned until they are.
+// Only the children of one part are known yet: nothing is pruned until all are known.
 func ExampleComposition_Partial() {
 	show(func(b *Box, out *operon.Composition) error {
 		out.Child(config("known", nil))
@@ -175,7 +175,7 @@ func ExampleComposition_RequeueAfter() {
 		})))
 }
 
-// Manifests that exist as YAML become children as they are.
+// Existing YAML manifests become children unchanged.
 func ExampleFromYAML() {
 	show(func(_ *Box, out *operon.Composition) error {
 		children, err := operon.FromYAML([]byte(`
@@ -198,7 +198,7 @@ data: {color: red}
 	//   name: lid
 }
 
-// An apply configuration of client-go has the fields that were set, and no others.
+// A client-go apply configuration contains only the fields that were set.
 func ExampleFromApplyConfiguration() {
 	show(func(b *Box, out *operon.Composition) error {
 		lid, err := operon.FromApplyConfiguration(applycorev1.ConfigMap("lid", "").WithData(b.Spec.Data))
@@ -254,7 +254,7 @@ func ExampleObserved_NotReady() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// An operator with a flag of its own, and with another sync period.
+// An operator with its own flag and a different sync period.
 func ExampleFlags() {
 	var color string
 	operon.Main("box-operator", operon.API(addBox),
@@ -276,7 +276,7 @@ func ExampleTrigger() {
 	operon.Main("box-operator", operon.API(addBox), operon.Manage(compose(copies), operon.Trigger(names)))
 }
 
-// checked has defaults, and rules that need Go.
+// checked has defaults, and rules that are written in Go.
 type checked struct{ compose }
 
 var (
@@ -383,7 +383,7 @@ func ExampleActionHandler() {
 	operon.Main("box-operator", operon.API(addBox), operon.Manage(emptied{copies}))
 }
 
-// A room is what a Box needs in an external system.
+// A room is the external resource of a Box.
 type room struct{ Size int }
 
 // rooms creates a room for each Box, by a provider that calls the API of the external system.
@@ -422,7 +422,7 @@ func ExampleExternalComposer() {
 	operon.Main("box-operator", operon.API(addBox), operon.Manage(rooms{copies, provider}))
 }
 
-// A composer that shows all Boxes of a namespace, and what another cluster has of them.
+// A composer that counts ConfigMaps in its own cluster and in another one.
 func ExampleOtherCluster_List() {
 	operon.Main("box-operator", operon.API(addBox),
 		operon.Cluster("east", &rest.Config{Host: "https://east.example.com"}),
@@ -459,7 +459,7 @@ func ExampleRetireFinalizers() {
 	))
 }
 
-// reporting is an observer that reports failures in words of its own.
+// reporting is an observer that reports failures in its own words.
 type reporting struct{ compose }
 
 func (reporting) Observe(_ context.Context, b *Box, seen *operon.Observed) error {
@@ -475,7 +475,7 @@ func ExampleObserved_Unapplied() {
 	// Output: true
 }
 
-// Options of children and of kinds can be kept in variables.
+// Options of children and of kinds can be stored in variables.
 func ExampleChildOption() {
 	kept := []operon.ChildOption{operon.Orphan(), operon.Adopt()}
 	limited := []operon.ManageOption{operon.Concurrency(2), operon.Timeout(time.Minute)}

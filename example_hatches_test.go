@@ -36,7 +36,7 @@ func ExampleCluster() {
 	)
 }
 
-// A dry run of a Box of which a child was changed by another client.
+// A dry run for a Box whose child was changed by another client.
 func ExamplePreview() {
 	preview := operon.Preview{
 		Kind: "Box", Namespace: "default", Name: "red",

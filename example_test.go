@@ -225,7 +225,7 @@ func ExampleConcurrency() {
 	)
 }
 
-// kubectl knows what belongs to a Box: kubectl apply --prune --applyset.
+// kubectl can find the objects that belong to a Box: kubectl apply --prune --applyset.
 func ExampleApplySets() {
 	operon.Main("box-operator", operon.API(addBox),
 		operon.Manage(compose(copies), operon.ApplySets()),
@@ -376,7 +376,7 @@ type (
 	boxStep = operontest.Step[*Box]
 )
 
-// tell prints what an operator does in a test case.
+// tell prints the actions of an operator in a test case.
 func tell(composer operon.Composer[*Box], c boxCase) {
 	story, err := operontest.New(composer, addBox).Story(context.Background(), c)
 	if err != nil {
@@ -385,7 +385,7 @@ func tell(composer operon.Composer[*Box], c boxCase) {
 	fmt.Print(story)
 }
 
-// show prints what is composed for a Box of red color.
+// show prints the objects that are composed for a red Box.
 func show(composer compose) {
 	children, err := operontest.New(composer, addBox).Children(context.Background(), box(map[string]string{"color": "red"}))
 	if err != nil {
@@ -411,7 +411,7 @@ func isUp(live *unstructured.Unstructured) (bool, string) {
 	return up == "yes", "it is down"
 }
 
-// comesUp changes the data of a ConfigMap so that it does.
+// comesUp changes the data of a ConfigMap so that isUp returns true.
 func comesUp(c *corev1.ConfigMap) operontest.Change {
 	return operontest.Edit(c, func(c *corev1.ConfigMap) { c.Data = map[string]string{"up": "yes"} })
 }
@@ -438,7 +438,7 @@ func (t tickets) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resu
 	}})
 }
 
-// A reconciler of your own that reads Secrets of all namespaces has to allow it, because the manager's client caches all
+// Your own reconciler that reads Secrets of all namespaces has to allow this, because the manager's client caches all
 // of them.
 func ExampleCacheAll() {
 	operon.Main("secret-operator", operon.CacheAll(&corev1.Secret{}), operon.Setup(func(manager ctrl.Manager) error {

@@ -18,19 +18,20 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
 )
 
-// headerTimeout is how long a client may take to say what it wants.
+// headerTimeout is how long a client may take to send the headers of a request.
 const headerTimeout = 10 * time.Second
 
-// healthy is a manager whose probes Operon serves, as controller-runtime's server of them has
-// no place for the debug endpoint. Checks are added to it as to any manager.
+// healthy is a manager whose health probes are served by Operon, because controller-runtime's probe server has no way
+// to add the debug endpoint. Checks are added as to any manager.
 type healthy struct {
 	ctrl.Manager
-	hooks         webhook.Server // Operon's, nil for none
+	hooks         webhook.Server // Operon's; nil if there is none
 	mu            sync.Mutex
 	health, ready healthz.Handler
 }
 
-// historyFor returns the store of the debug endpoint, which has the address of the probes. It is nil without one.
+// historyFor returns the store for the debug endpoint, which is served at the address of the health probes. It returns
+// nil if there is no such address.
 func historyFor(name string, cluster *rest.Config, cfg Config) *reconcilelog.Store {
 	if orNone(cfg.HealthProbeBindAddress) == "0" {
 		return nil
@@ -50,7 +51,7 @@ func (h *healthy) AddReadyzCheck(name string, check healthz.Checker) error {
 	return h.add(&h.ready, name, check)
 }
 
-// add adds a check. The server reads the map without the lock, so that it is replaced.
+// add adds a check. It replaces the map, because the server reads it without the lock.
 func (h *healthy) add(to *healthz.Handler, name string, check healthz.Checker) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,7 +63,7 @@ func (h *healthy) add(to *healthz.Handler, name string, check healthz.Checker) e
 	return nil
 }
 
-// probe answers with the checks as they are now.
+// probe responds with the current checks.
 func (h *healthy) probe(of *healthz.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
@@ -72,8 +73,8 @@ func (h *healthy) probe(of *healthz.Handler) http.Handler {
 	})
 }
 
-// serve makes the manager answer probes, and what it did, at an address. The address is taken
-// at once, so that a port in use is an error of the start.
+// serve makes the manager serve health probes and the debug endpoint at an address. It listens at once, so a port that
+// is in use is an error at startup.
 func (h *healthy) serve(ctx context.Context, address string, store *reconcilelog.Store) error {
 	var listening net.ListenConfig
 	listener, err := listening.Listen(ctx, "tcp", address)

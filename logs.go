@@ -17,11 +17,11 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
-// filtered is a handler that lets only some records pass.
+// filtered is a handler that drops some records.
 type filtered struct {
 	slog.Handler
 	least   slog.Level
-	without string // a message
+	without string // the message of records to drop
 }
 
 func (f filtered) Enabled(ctx context.Context, level slog.Level) bool {
@@ -45,8 +45,7 @@ func (f filtered) WithGroup(name string) slog.Handler {
 	return f
 }
 
-// quiet is a logger for the machinery underneath, which has much to say on its way that is
-// of interest only in debugging.
+// quiet returns a logger for controller-runtime, whose verbose messages are only useful for debugging.
 func quiet(log *slog.Logger) *slog.Logger {
 	if log.Enabled(context.Background(), slog.LevelDebug) {
 		return log
@@ -54,14 +53,14 @@ func quiet(log *slog.Logger) *slog.Logger {
 	return slog.New(filtered{Handler: log.Handler(), least: slog.LevelWarn})
 }
 
-// giveLogger makes controller-runtime's global logger ours, which it would otherwise
-// complain about after half a minute. A program that has set one before keeps it.
+// giveLogger sets controller-runtime's global logger. Otherwise controller-runtime logs a warning after half a minute.
+// A logger that the program has already set is kept.
 var giveLogger = func() func(logr.Logger) {
 	var once sync.Once
 	return func(log logr.Logger) { once.Do(func() { ctrl.SetLogger(log) }) }
 }()
 
-// loggers returns what reconciles log to, and what controller-runtime does.
+// loggers returns the loggers for reconciles and for controller-runtime.
 func (cfg *Config) loggers() (own, machinery logr.Logger) {
 	log := cfg.Log
 	if log == nil {
@@ -72,8 +71,7 @@ func (cfg *Config) loggers() (own, machinery logr.Logger) {
 	return logr.FromSlogHandler(told), logr.FromSlogHandler(quiet(log).Handler())
 }
 
-// logOf is the logger of one kind's controller, which asks without a request for lines of
-// its own.
+// logOf returns the logger of one kind's controller. The request is nil for the controller's own log lines.
 func (o *operator) logOf(kind string) func(*reconcile.Request) logr.Logger {
 	return func(request *reconcile.Request) logr.Logger {
 		if request == nil {
@@ -83,11 +81,11 @@ func (o *operator) logOf(kind string) func(*reconcile.Request) logr.Logger {
 	}
 }
 
-// flushTime is how long the end of an operator may wait for a receiver of spans.
+// flushTime is the maximum time for sending the remaining spans when the operator ends.
 const flushTime = 5 * time.Second
 
-// withTraces runs with what the environment says of traces, and sends at the end what is
-// left. A collector that cannot be reached is logged, and nothing else.
+// withTraces calls run with the trace provider that the environment configures, and sends the remaining spans at the
+// end. If the collector is unreachable, this is only logged.
 func withTraces(ctx context.Context, name string, log *slog.Logger, run func(trace.TracerProvider) error) error {
 	traces, err := telemetry.FromEnvironment(ctx, name)
 	if err != nil {

@@ -50,7 +50,7 @@ func Main(name string, all ...Option) {
 	}
 }
 
-// flags are what Main reads from the command line.
+// flags are the command-line flags of Main.
 type flags struct {
 	kubeconfig, namespace, metrics, health, level, format string
 	output                                                string
@@ -137,7 +137,7 @@ func run(name string, all []Option) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // from then on, a second signal does what it always does
+	context.AfterFunc(ctx, stop) // a second signal then has its default effect
 	started := time.Now()
 	cfg := Config{
 		Namespaces:              f.namespaces(),
@@ -161,7 +161,7 @@ func run(name string, all []Option) error {
 	})
 }
 
-// logger writes to standard error.
+// logger returns a logger that writes to standard error.
 func (f *flags) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
@@ -177,7 +177,7 @@ func (f *flags) logger() (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %q: want text or json", f.format)
 }
 
-// connect finds the cluster as kubectl does, or the one that the operator runs in.
+// connect finds the cluster like kubectl, or uses the in-cluster configuration.
 func (f *flags) connect() (*rest.Config, error) {
 	if f.kubeconfig == "" && os.Getenv("KUBECONFIG") == "" && insideCluster() {
 		return rest.InClusterConfig()

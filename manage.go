@@ -29,8 +29,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
-// concurrency is how many objects of a kind are reconciled at the same time. Reconciles
-// wait for the API server most of their time; eight of them keep it busy from one process.
+// concurrency is the default number of objects of a kind that are reconciled at the same time. Reconciles mostly wait
+// for the API server; eight of them keep it busy from one process.
 const concurrency = 8
 
 // An error is retried after firstRetry, and then with growing delays up to lastRetry. A permission that a user grants
@@ -81,7 +81,7 @@ func manageComposer[T client.Object](o *operator, composer Composer[T], settings
 	return o.offer(kind.GroupKind(), offerOf(composer))
 }
 
-// settingsOf are the settings that options add up to.
+// settingsOf returns the settings that options specify.
 func settingsOf(options []ManageOption) manageSettings {
 	settings := manageSettings{concurrency: concurrency, rate: queue.DefaultRate, only: predicate.Funcs{}}
 	for _, option := range options {
@@ -98,7 +98,7 @@ func init() {
 	}
 }
 
-// objectOf returns an empty object of the managed kind, and the kind: the one that the options name, or that of T.
+// objectOf returns an empty object of the managed kind, and the kind: the one in the options, or else the kind of T.
 func objectOf[T client.Object](o *operator, settings manageSettings) (object T, kind schema.GroupVersionKind, err error) {
 	if object, err = newObject[T](); err != nil {
 		return object, kind, err
@@ -164,7 +164,7 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 	if err != nil {
 		return err
 	}
-	o.cached[kind.GroupKind()] = true // a kind that the operator manages is named in its code
+	o.cached[kind.GroupKind()] = true // the operator's code names each kind that it manages
 	if err := o.migrate(reflect.TypeFor[T](), kind, settings.migrate); err != nil {
 		return err
 	}
@@ -188,13 +188,13 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 				return queue.NewFair(name, limiter, o.log.WithValues("controller", name), settings.concurrency)
 			},
-			SkipNameValidation: new(true), // one process may run several operators, as tests do
+			SkipNameValidation: new(true), // a process may run several operators, for example in tests
 			NeedLeaderElection: o.needsLeader(),
 		}).
 		Complete(o.sharing(kind.GroupKind(), object, o.manager.GetClient(), r))
 }
 
-// forwarder reconciles the objects whose names the author's program sends.
+// forwarder triggers reconciles of objects whose names the author's program sends.
 type forwarder struct {
 	names       <-chan types.NamespacedName
 	changed     func(types.NamespacedName, trigger.Cause)
@@ -219,7 +219,7 @@ func (f *forwarder) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (f *forwarder) NeedLeaderElection() bool { return f.needsLeader == nil || *f.needsLeader }
 
-// migrate adds the storage migration of a kind to the manager, where it is wanted. A dry run has none.
+// migrate adds the storage migration of a kind to the manager if it is requested. A dry run migrates nothing.
 func (o *operator) migrate(of reflect.Type, kind schema.GroupVersionKind, wanted bool) error {
 	if !wanted || o.dryRun != nil {
 		return nil

@@ -17,15 +17,15 @@ import (
 // ManageOption changes how Manage manages one kind.
 type ManageOption func(*manageSettings)
 
-// manageSettings are what the options of a Manage add up to.
+// manageSettings are the settings that the options of Manage specify.
 type manageSettings struct {
-	kind          schema.GroupVersionKind // empty: that of the Go type
+	kind          schema.GroupVersionKind // empty: the kind of the Go type
 	retired       []string
 	concurrency   int
 	applySets     bool
 	rate          queue.Rate
 	timeout       time.Duration
-	only          predicate.Predicate // which objects of the kind
+	only          predicate.Predicate // selects objects of the kind
 	migrate       bool
 	webhooks      webhook.Options
 	rules         []webhook.Rule
@@ -47,7 +47,7 @@ func (s *manageSettings) validate() error {
 }
 
 // Kind names the kind to manage if the scheme has several kinds for the Go type, as for the kinds of an engine (see
-// package engine). Default: the only kind of the Go type.
+// package engine). The default is the only kind of the Go type.
 func Kind(kind schema.GroupVersionKind) ManageOption {
 	return func(s *manageSettings) { s.kind = kind }
 }
@@ -59,8 +59,9 @@ func Selector(selector labels.Selector) ManageOption {
 	}
 }
 
-// RetireFinalizers removes finalizers that an earlier operator of the kind set and that nobody else would remove: in
-// the write that sets those of this operator, and from an object that is being deleted after its children.
+// RetireFinalizers removes finalizers that an earlier operator of the kind set and that no other client would remove:
+// in the write that sets the finalizers of this operator and, if the object is being deleted, after its children are
+// deleted.
 func RetireFinalizers(names ...string) ManageOption {
 	return func(s *manageSettings) { s.retired = append(s.retired, names...) }
 }
@@ -78,8 +79,8 @@ func ApplySets() ManageOption {
 }
 
 // RateLimit limits how often one object is reconciled: burst times at once, and then once per interval. Rate-limited
-// reconciles are delayed and none is lost, because each reads everything that happened before. Other objects are not
-// delayed. Default: 60, then once per second, which large objects do not reach while they converge.
+// reconciles are delayed but not lost, because each reads the current state. Other objects are not delayed. Default:
+// 60, then once per second, which large objects do not reach while they converge.
 func RateLimit(burst int, every time.Duration) ManageOption {
 	return func(s *manageSettings) { s.rate = queue.Rate{Burst: burst, Every: every} }
 }
@@ -100,9 +101,9 @@ func Trigger(names <-chan types.NamespacedName) ManageOption {
 	return func(s *manageSettings) { s.triggers = append(s.triggers, names) }
 }
 
-// WithoutStatus manages a kind that is not yours: one whose status belongs to others, such as Namespace or Service, or
-// one without a status, such as ConfigMap. Nothing is written to status. Failures are reported by events, logs and
-// metrics, and "operon explain" shows them.
+// WithoutStatus manages a kind that is owned by others: a kind whose status other controllers write, such as Namespace
+// or Service, or a kind without a status, such as ConfigMap. Nothing is written to status. Failures are reported by
+// events, logs and metrics, and "operon explain" shows them.
 //
 // A composer of such a kind declares children, and labels and annotations of the object itself by Composition.Label and
 // Annotate. It must not have the methods Observe, RunWorkflow and Upgrade, which need a status.
@@ -111,7 +112,7 @@ func WithoutStatus() ManageOption {
 }
 
 // MigrateStorage rewrites the stored objects of the kind after its CRD has a new storage version, and then removes the
-// older versions from status.storedVersions of the CRD. Only the leader does, at 100 objects per second.
+// older versions from status.storedVersions of the CRD. Only the leader does this, at 100 objects per second.
 //
 // It needs permission to get the CRD and to update its status, and to list and patch the kind in the whole cluster.
 // Missing permissions are logged with the RBAC rule; everything else continues.

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// optional are the interfaces that a composer may implement besides Composer.
+// optional are the interfaces that a composer may implement in addition to Composer.
 func optional[T client.Object]() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[Observer[T]](), reflect.TypeFor[Finalizer[T]](), reflect.TypeFor[Defaulter[T]](),
@@ -20,8 +20,8 @@ func optional[T client.Object]() []reflect.Type {
 	}
 }
 
-// checkMethods returns an error for a method of a composer that looks like one that Operon calls and is none: one with
-// such a name and another signature, or with a similar name and that signature. It would never be called.
+// checkMethods returns an error for a method of a composer that looks like a method that Operon calls but would never
+// be called: its name matches and its signature does not, or its signature matches and its name is similar.
 func checkMethods[T client.Object](composer Composer[T]) error {
 	is := reflect.TypeOf(composer)
 	all := optional[T]()
@@ -58,7 +58,7 @@ func similar(name, other string) bool {
 	return same >= max(3, len(other)-3) && len(name)-same <= 3
 }
 
-// parameters are those of a function from the nth one.
+// parameters returns the parameters of a function from the nth on.
 func parameters(function reflect.Type, from int) []reflect.Type {
 	var all []reflect.Type
 	for i := from; i < function.NumIn(); i++ {
@@ -67,7 +67,7 @@ func parameters(function reflect.Type, from int) []reflect.Type {
 	return all
 }
 
-// signature is that of a function in Go's words, without its parameters before the nth.
+// signature returns the signature of a function in Go syntax, without its parameters before the nth.
 func signature(function reflect.Type, from int) string {
 	var in, out []string
 	for _, parameter := range parameters(function, from) {
@@ -83,7 +83,7 @@ func signature(function reflect.Type, from int) string {
 	return strings.TrimSpace("(" + strings.Join(in, ", ") + ") " + results)
 }
 
-// nameOf is a type as an author writes it: the parameters of generic types without their import paths.
+// nameOf returns a type as an author writes it: type arguments have no import paths.
 func nameOf(of reflect.Type) string {
 	if of == reflect.TypeFor[context.Context]() {
 		return "context.Context"

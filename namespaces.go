@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// namespaces are those that the operator is limited to, in order; none for all.
+// namespaces returns the namespaces that the operator is limited to, in order. It returns none if there is no limit.
 func (c Config) namespaces() []string {
 	var names []string
 	for _, name := range append([]string{c.Namespace}, c.Namespaces...) {
@@ -25,7 +25,7 @@ func (c Config) namespaces() []string {
 	return names
 }
 
-// namespaces are those of the flag: names between commas.
+// namespaces returns the namespaces in the flag, separated by commas.
 func (f *flags) namespaces() []string {
 	var names []string
 	for name := range strings.SplitSeq(f.namespace, ",") {
@@ -34,7 +34,7 @@ func (f *flags) namespaces() []string {
 	return names
 }
 
-// cacheOf limits a cache to namespaces; none is no limit.
+// cacheOf returns cache settings that are limited to namespaces. No namespaces means no limit.
 func cacheOf(namespaces []string) map[string]cache.Config {
 	if len(namespaces) == 0 {
 		return nil
@@ -46,9 +46,9 @@ func cacheOf(namespaces []string) map[string]cache.Config {
 	return limited
 }
 
-// findNamespaces refuses to work in a namespace that does not exist: a watch of it would be
-// silent forever. Where the operator may not read it, it is taken to be there: a Role within a
-// namespace need not let it, and to be refused is what people look for in audit logs.
+// findNamespaces returns an error if a namespace does not exist, because its watches would never receive an event. If
+// the operator may not read a namespace, it is assumed to exist: a Role in the namespace need not allow this, and
+// forbidden requests would show in audit logs.
 func (c *caches) findNamespaces(ctx context.Context, direct client.Client) error {
 	for _, name := range slices.Sorted(maps.Keys(c.namespaces)) {
 		err := findNamespace(ctx, direct, name)
@@ -65,20 +65,20 @@ func (c *caches) findNamespaces(ctx context.Context, direct client.Client) error
 	return nil
 }
 
-// findNamespace reads a namespace, if the operator may.
+// findNamespace reads a namespace if the operator has the permission.
 func findNamespace(ctx context.Context, direct client.Client, name string) error {
 	if may, err := mayRead(ctx, direct, name); err != nil || !may {
 		return err
 	}
 	err := direct.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	if apierrors.IsForbidden(err) {
-		return nil // not only roles refuse
+		return nil // permissions are not the only reason for a rejection
 	}
 	return err
 }
 
-// mayRead asks the API server whether the operator may read a namespace. Who may not even ask may
-// not.
+// mayRead asks the API server whether the operator may read a namespace. If it may not create the review, it returns
+// false.
 func mayRead(ctx context.Context, direct client.Client, namespace string) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{

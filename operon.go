@@ -38,7 +38,7 @@ import (
 // Option is a part of an operator: see API, Manage, Setup, Flags, Version, Cluster, CacheAll and ManagerOptions.
 type Option func(*parts)
 
-// parts are what the Parts of an operator add up to.
+// parts are the combined Options of an operator.
 type parts struct {
 	schemes []func(*runtime.Scheme) error
 	setups  []func(context.Context, *operator) error
@@ -49,7 +49,7 @@ type parts struct {
 	options []func(*ctrl.Options)
 }
 
-// operator is what a setup can use.
+// operator is the operator as setup functions see it.
 type operator struct {
 	name     string
 	version  string
@@ -60,8 +60,8 @@ type operator struct {
 	managed  map[schema.GroupKind]bool
 	clock    clock.PassiveClock
 	dryRun   func(report.Preview)
-	offers   map[schema.GroupKind]action.Offer // what can be done on objects, by their kind
-	webhooks *webhook.Server                   // nil for none
+	offers   map[schema.GroupKind]action.Offer // actions on objects, by kind
+	webhooks *webhook.Server                   // nil if there are no webhooks
 
 	caches
 	children
@@ -69,14 +69,14 @@ type operator struct {
 	records
 }
 
-// records are where an operator writes down what it does.
+// records are the logs, traces and history of an operator.
 type records struct {
 	log     logr.Logger
 	tracer  *telemetry.Tracer
 	history *reconcilelog.Store
 }
 
-// claim reports whether no other Manage is of the kind.
+// claim reports whether no other call of Manage has the kind, and reserves it.
 func (o *operator) claim(kind schema.GroupKind) bool {
 	if o.managed[kind] {
 		return false
@@ -92,7 +92,8 @@ func API(addToScheme func(*runtime.Scheme) error) Option {
 
 // Version sets the version of the operator, a semantic version. It is recorded in the condition Upgraded of objects
 // whenever their status is written, so that a later version knows what to upgrade (see Upgrader), and an older version
-// leaves objects alone that a newer one has upgraded. Default: none; nothing is recorded or upgraded.
+// does not change objects that a newer one has upgraded. By default there is no version, and nothing is recorded or
+// upgraded.
 func Version(version string) Option {
 	return func(p *parts) { p.version = version }
 }
@@ -111,16 +112,16 @@ func Flags(define func(*flag.FlagSet)) Option {
 }
 
 // ManagerOptions changes the options of the controller-runtime manager before it is created: the sync period, lease
-// durations, pprof, TLS. Operon has set its own options by then; do not replace its cache, client, scheme or logger.
+// durations, pprof, TLS. Operon has already set its own options; do not replace its cache, client, scheme or logger.
 func ManagerOptions(change func(*ctrl.Options)) Option {
 	return func(p *parts) { p.options = append(p.options, change) }
 }
 
-// Config configures how an operator runs. The zero value serves neither metrics nor health probes, elects no leader,
-// watches all namespaces and logs nothing.
+// Config configures how an operator runs. The zero value disables metrics, health probes, leader election and logs, and
+// watches all namespaces.
 type Config struct {
-	// Namespace limits the operator to one namespace, Namespaces to several. Empty: all. A namespace that does not
-	// exist is an error.
+	// Namespace limits the operator to one namespace, Namespaces to several. If both are empty, it works in all
+	// namespaces. A namespace that does not exist is an error.
 	Namespace  string
 	Namespaces []string
 	// MetricsBindAddress and HealthProbeBindAddress are host:port; empty disables them. The latter serves probes and,
@@ -129,40 +130,40 @@ type Config struct {
 	// SecureMetrics serves metrics over TLS, with a certificate that the process creates, to clients that the API
 	// server allows to get /metrics.
 	SecureMetrics bool
-	// LeaderElection makes one of several replicas the leader, by a Lease of the operator's name in
+	// LeaderElection makes one of several replicas the leader, with a Lease that has the operator's name, in
 	// LeaderElectionNamespace. Only the leader works.
 	LeaderElection          bool
 	LeaderElectionNamespace string
 	// Shards makes several replicas active, each for a part of the objects. It is the number of parts, at most 64;
-	// more replicas than that have no work. Three to five times the number of replicas balances well. LeaderElection
-	// then applies to everything else that must run only once. Zero disables sharding. See docs/runtime/shards.md for
-	// the permissions.
+	// additional replicas are idle. Three to five times the number of replicas balances well. LeaderElection then
+	// applies to everything else that must run only once. Zero disables sharding. See docs/runtime/shards.md for the
+	// permissions.
 	Shards int
 	// ShardLease is the lease duration of a replica, after which others take over its objects: whole seconds, from 2 s
 	// to one hour. Replicas may have different durations. Zero: 15 s.
 	ShardLease time.Duration
 	// Webhooks configures how API servers reach the operator. The zero value disables webhooks.
 	Webhooks Webhooks
-	// Log receives structured logs: at info, an object that becomes ready or stops being ready; at debug, each
-	// reconcile with its triggers, and the logs of controller-runtime. A composer logs with controller-runtime's
+	// Log receives structured logs: at level info, when an object becomes ready or is no longer ready; at level debug,
+	// each reconcile with its triggers, and the logs of controller-runtime. A composer logs with controller-runtime's
 	// log.FromContext. Nil disables logs.
 	Log *slog.Logger
 	// TracerProvider creates OpenTelemetry spans of reconciles, their steps and their requests. Nil disables traces.
 	// Main sets it if OTEL_EXPORTER_OTLP_ENDPOINT is set.
 	TracerProvider trace.TracerProvider
-	// DryRun makes the operator write nothing, neither children nor status, events, Leases or finalizers, and is
-	// called with what would be done for each object: once, and again only when that changes.
+	// DryRun makes the operator write nothing: no children, status, events, Leases or finalizers. It is called for each
+	// object with the planned actions, once and again only when they change.
 	DryRun func(Preview)
-	// Clock is the clock of the operator, for tests. Nil: the system clock.
+	// Clock is the clock of the operator, for tests. If nil, the system clock is used.
 	Clock clock.PassiveClock
 	// Ready is called once when the operator is running. It may be nil.
 	Ready func()
 }
 
-// Run runs the operator called name on a cluster until ctx is canceled. Running reconciles may finish then, and
+// Run runs the operator called name on a cluster until ctx is canceled. After that, running reconciles may finish, and
 // leadership is released.
 func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all ...Option) error {
-	life, end := context.WithCancel(context.WithoutCancel(ctx)) // reconciles that finish still read
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // reconciles that are finishing still read
 	defer end()
 	o, setups, err := newOperator(life, name, cluster, cfg, all)
 	if err != nil {
@@ -200,7 +201,7 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 
 // awaitReady calls ready when this replica leads and its caches are filled.
 func (o *operator) awaitReady(ctx context.Context, ready func()) {
-	if o.member == nil { // else it works unelected
+	if o.member == nil { // with shards, replicas work without election
 		select {
 		case <-ctx.Done():
 			return
@@ -236,7 +237,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 		return nil, nil, err
 	}
 	cluster = rest.CopyConfig(cluster)
-	cluster.QPS = -1 // priority and fairness in the API server does the limiting
+	cluster.QPS = -1 // priority and fairness in the API server limits the rate
 	rest.AddUserAgent(cluster, name)
 	if o.tracer = telemetry.NewTracer(cfg.TracerProvider); o.tracer != nil {
 		cluster.Wrap(o.tracer.Wrap)
@@ -317,22 +318,23 @@ func (o *operator) options(scheme *runtime.Scheme, log logr.Logger, cfg Config) 
 	return options
 }
 
-// ownNamespace is where the operator keeps Leases of its own.
+// ownNamespace returns the namespace of the operator's own Leases.
 func (c Config) ownNamespace() string {
 	return cmp.Or(append([]string{c.LeaderElectionNamespace}, append(c.namespaces(), metav1.NamespaceDefault)...)...)
 }
 
-// metrics is how they are served.
+// metrics returns the options of the metrics server.
 func (c Config) metrics() metricsserver.Options {
 	options := metricsserver.Options{BindAddress: orNone(c.MetricsBindAddress)}
 	if c.SecureMetrics {
 		options.SecureServing, options.FilterProvider = true, metricsauth.Filter
-		options.TLSOpts = []func(*tls.Config){func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }} // nobody needs many streams
+		options.TLSOpts = []func(*tls.Config){func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }} // HTTP/2 is not needed
 	}
 	return options
 }
 
-// orNone: controller-runtime takes "0" for no endpoint and nothing for its default.
+// orNone returns "0" for an empty address: controller-runtime interprets "0" as no endpoint, and an empty address as
+// its default.
 func orNone(address string) string {
 	if address == "" {
 		return "0"

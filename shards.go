@@ -33,17 +33,17 @@ import (
 // shardLease is the default lease duration of a replica, equal to that of a leader.
 const shardLease = 15 * time.Second
 
-// unready is the requeue delay of an object that belongs to this replica while the replica may not write.
+// unready is the requeue delay for an object of this replica while the replica may not write.
 const unready = 100 * time.Millisecond
 
-// replicas are how an operator shares its objects with others of its name, if it does.
+// replicas describes how an operator shares its objects with other replicas, if it does.
 type replicas struct {
-	member *shard.Member // nil where replicas do not share
-	// shared are the kinds of which replicas share the objects.
+	member *shard.Member // nil if replicas do not share objects
+	// shared are the kinds whose objects the replicas share.
 	shared sync.Map
 }
 
-// share makes the operator one of several replicas, if it is to be one. What it sends is fenced.
+// share makes the operator one of several replicas if cfg requests it. Its requests are fenced.
 func (r *replicas) share(cluster *rest.Config, operator string, cfg Config) error {
 	if cfg.Shards == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (r *replicas) share(cluster *rest.Config, operator string, cfg Config) erro
 	if err != nil {
 		return fmt.Errorf("shards: name this replica: %w", err)
 	}
-	name := Name(50, strings.ToLower(host), strings.ToLower(rand.Text()[:6])) // a host starts several, one at a time
+	name := Name(50, strings.ToLower(host), strings.ToLower(rand.Text()[:6])) // a host may start several, one at a time
 	r.member, err = shard.New(shard.Config{
 		Namespace: cfg.ownNamespace(), Operator: operator, Name: name,
 		Slots: cfg.Shards, Lease: cmp.Or(cfg.ShardLease, shardLease), Clock: cfg.Clock,
@@ -65,7 +65,7 @@ func (r *replicas) share(cluster *rest.Config, operator string, cfg Config) erro
 	return nil
 }
 
-// join lets the manager start the member, when it has what that needs.
+// join makes the manager start the member, with the client and the logger that it needs.
 func (r *replicas) join(manager ctrl.Manager, direct client.WithWatch, log logr.Logger) error {
 	if r.member == nil {
 		return nil
@@ -74,7 +74,7 @@ func (r *replicas) join(manager ctrl.Manager, direct client.WithWatch, log logr.
 	return manager.Add(r.member)
 }
 
-// mine is what a reconciler asks of an object; nil where replicas do not share.
+// mine returns a function that reports whether this replica owns an object, or nil if replicas do not share objects.
 func (r *replicas) mine() func(context.Context, types.UID) bool {
 	if r.member == nil {
 		return nil
@@ -82,7 +82,7 @@ func (r *replicas) mine() func(context.Context, types.UID) bool {
 	return r.member.Covers
 }
 
-// needsLeader reports whether controllers wait until the replica leads; nil is the manager's default.
+// needsLeader returns whether controllers wait until the replica leads; nil means the manager's default.
 func (r *replicas) needsLeader() *bool {
 	if r.member == nil {
 		return nil
@@ -90,8 +90,8 @@ func (r *replicas) needsLeader() *bool {
 	return new(false)
 }
 
-// newInformer makes the informers of the manager's cache, which hold of shared kinds what is
-// this replica's.
+// newInformer returns a constructor for the informers of the manager's cache. For shared kinds, they contain only the
+// objects of this replica.
 func (r *replicas) newInformer(scheme *runtime.Scheme) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
 	return func(all toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		kind, err := apiutil.GVKForObject(example, scheme)
@@ -106,7 +106,7 @@ func (r *replicas) newInformer(scheme *runtime.Scheme) func(toolscache.ListerWat
 	}
 }
 
-// sharing limits a reconciler to the objects that are this replica's.
+// sharing limits a reconciler to the objects of this replica.
 func (r *replicas) sharing(kind schema.GroupKind, example client.Object, cached client.Reader, next ctrlreconcile.Reconciler) ctrlreconcile.Reconciler {
 	if r.member == nil {
 		return next
@@ -115,7 +115,7 @@ func (r *replicas) sharing(kind schema.GroupKind, example client.Object, cached 
 	return &sharing{member: r.member, cached: cached, example: reflect.TypeOf(example).Elem(), next: next}
 }
 
-// sharing is a reconciler of one of several replicas.
+// sharing is the reconciler of one of several replicas.
 type sharing struct {
 	member  *shard.Member
 	cached  client.Reader
@@ -123,8 +123,8 @@ type sharing struct {
 	next    ctrlreconcile.Reconciler
 }
 
-// Reconcile implements reconcile.Reconciler. An object that is not in the cache is gone, or another
-// replica's now: what is known of it is forgotten, and nothing written.
+// Reconcile implements reconcile.Reconciler. An object that is not in the cache was deleted, or belongs to another
+// replica now. In both cases its recorded state is dropped, and nothing is written.
 func (s *sharing) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	object, ok := reflect.New(s.example).Interface().(client.Object)
 	if !ok {
@@ -148,8 +148,8 @@ func (s *sharing) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return result, err
 }
 
-// mayShare names what the operator may not do with Leases and has to. Who may not even ask finds out
-// later.
+// mayShare returns an error that lists the missing permissions for Leases. If the operator may not create the review
+// either, the problem shows later.
 func (r *replicas) mayShare(ctx context.Context, direct client.Client) error {
 	if r.member == nil {
 		return nil

@@ -5,20 +5,20 @@ import (
 	"os"
 )
 
-// webhookFlags are those of Main that are about webhooks.
+// webhookFlags are the flags of Main for webhooks.
 type webhookFlags struct {
 	address, name, service, certs string
 	port                          int
 }
 
-// define adds them to a set.
+// define adds the flags to a set.
 //
 // Outside of a cluster, webhooks are off by default: an API server on another machine could not reach this one, and would
 // reject every object of the kind.
 func (f *webhookFlags) define(set *flag.FlagSet, name string) {
 	address, service := "0", ""
 	if insideCluster() {
-		service = Name(63, name, "webhook") // the longest that a Service's name may be
+		service = Name(63, name, "webhook") // the maximum length of a Service's name
 	}
 	if insideCluster() && os.Getenv("ENABLE_WEBHOOKS") != "false" {
 		address = ":9443"
@@ -30,7 +30,7 @@ func (f *webhookFlags) define(set *flag.FlagSet, name string) {
 	set.StringVar(&f.certs, "webhook-cert-dir", "", "`DIR` of tls.crt, tls.key and ca.crt that another program renews (default: the operator is its own CA)")
 }
 
-// config is what they say.
+// config returns the settings in the flags.
 func (f *webhookFlags) config() Webhooks {
 	if f.address == "0" || f.address == "" {
 		return Webhooks{}

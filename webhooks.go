@@ -27,25 +27,25 @@ type Rule = webhook.Rule
 type Lifetimes = rotation.Times
 
 // Webhooks configures how API servers reach a Defaulter, a Validator, a DeletionValidator and the conversion of
-// versions, and how these are registered. The zero value disables webhooks: nothing listens or is registered, and
-// Rules have no effect.
+// versions, and how these are registered. The zero value disables webhooks: no server is started, nothing is
+// registered, and Rules have no effect.
 type Webhooks struct {
 	// BindAddress is host:port.
 	BindAddress string
-	// Name is the name of registered objects that are not specific to one kind. Empty: the operator's name and the
-	// namespaces that it is limited to, so that several operators in a cluster do not conflict.
+	// Name is the name of registered objects that are not specific to one kind. The default is derived from the
+	// operator's name and the namespaces that it is limited to, so that several operators in a cluster do not conflict.
 	Name string
-	// Service is the name of the Service of all replicas, in Namespace. The certificates are stored there in the
-	// Secret with the name of the Service and the suffix -certificates. Empty: API servers call BindAddress, which
-	// must be on their machine, and only one of several processes.
+	// Service is the name of the Service of all replicas, in Namespace. The certificates are stored there in the Secret
+	// with the name of the Service and the suffix -certificates. If it is empty, API servers call BindAddress, which
+	// must be on their machine, and call only one of several processes.
 	Service, Namespace string
-	// ServicePort is the port of the Service. Zero: 443.
+	// ServicePort is the port of the Service. The default is 443.
 	ServicePort int32
-	// CertDir is a directory with tls.crt, tls.key and ca.crt that another program renews, such as cert-manager.
-	// Empty: the operator is its own CA.
+	// CertDir is a directory with tls.crt, tls.key and ca.crt that another program renews, such as cert-manager. If it
+	// is empty, the operator is its own CA.
 	CertDir string
-	// Lifetimes are the lifetimes of the operator's own CA and of the certificates that it signs. Zero: a year, and 90
-	// days.
+	// Lifetimes are the lifetimes of the operator's own CA and of the certificates that it signs. The defaults are one
+	// year and 90 days.
 	Lifetimes Lifetimes
 }
 
@@ -53,11 +53,10 @@ type Webhooks struct {
 // has removed it.
 const linger = 3 * time.Second
 
-// configurationName bounds the names of what is registered: names of kinds come after it.
+// configurationName limits the length of names of registered objects, to which names of kinds are appended.
 const configurationName = 63
 
-// serveWebhooks makes the server of webhooks, if there is to be one. A dry run has none, as it writes
-// nothing.
+// serveWebhooks creates the webhook server if webhooks are enabled. A dry run has none, because it writes nothing.
 func (o *operator) serveWebhooks(cfg Config) error {
 	hooks := cfg.Webhooks
 	if hooks.BindAddress == "" || cfg.DryRun != nil {
@@ -88,7 +87,7 @@ func (o *operator) serveWebhooks(cfg Config) error {
 	return o.manager.AddReadyzCheck("webhooks", made.Check)
 }
 
-// GetWebhookServer is where plain webhooks are registered: on Operon's server, if it has one.
+// GetWebhookServer returns the server for plain webhooks: Operon's server, if there is one.
 func (h *healthy) GetWebhookServer() ctrlwebhook.Server {
 	if h.hooks != nil {
 		return h.hooks
@@ -122,7 +121,7 @@ func addAdmission[T client.Object](o *operator, composer Composer[T], settings m
 	return addConversion[T](o, kind)
 }
 
-// addConversion converts a kind that has a hub and spokes.
+// addConversion serves the conversion of a kind that has a hub and spokes.
 func addConversion[T client.Object](o *operator, kind schema.GroupVersionKind) error {
 	spoken, err := converts(o.manager.GetScheme(), reflect.TypeFor[T](), kind)
 	if spoken {
@@ -144,8 +143,8 @@ func converts(scheme *runtime.Scheme, of reflect.Type, kind schema.GroupVersionK
 	return converts, nil
 }
 
-// awaitConversion waits until API servers convert the kinds that the operator converts. What is read
-// before lacks fields, and would be taken for what users want.
+// awaitConversion waits until API servers convert the kinds that the operator converts. Objects that are read earlier
+// lack fields, which would be interpreted as the user's intent.
 func (o *operator) awaitConversion(ctx context.Context) {
 	if o.webhooks == nil {
 		return
@@ -156,8 +155,8 @@ func (o *operator) awaitConversion(ctx context.Context) {
 	}
 }
 
-// startWebhooks serves until life ends. What it returns ends it in good order, after everything
-// else: API servers may ask to the last.
+// startWebhooks serves webhooks until life ends. The returned function stops the server gracefully, after everything
+// else, because API servers may send requests until the end.
 func (o *operator) startWebhooks(ctx, life context.Context) (stop func(), err error) {
 	if o.webhooks == nil {
 		return func() {}, nil
@@ -173,7 +172,7 @@ func (o *operator) startWebhooks(ctx, life context.Context) (stop func(), err er
 	}, nil
 }
 
-// WebhookTimeout sets how long API servers wait for an answer about objects of the kind, in whole seconds from 1 to
+// WebhookTimeout sets how long API servers wait for a response about objects of the kind, in whole seconds from 1 to
 // 30. Default: 10 s.
 func WebhookTimeout(d time.Duration) ManageOption {
 	return func(s *manageSettings) { s.webhooks.Timeout = d }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// kept is how many builds stay in the cache: this one, and the one before, so that going
-// back and forth between two branches costs no build.
+// kept is the number of builds in the cache: this one and the previous one, so that switching between two branches
+// causes no build.
 const kept = 2
 
 // Binary returns the path of the operon-cluster binary, and builds it if it does not exist. It writes its progress
@@ -44,7 +44,7 @@ func Binary(ctx context.Context, progress io.Writer) (string, error) {
 	return cached(ctx, cache, print, from, progress)
 }
 
-// cached returns the binary with a fingerprint from the cache, after building it if need be.
+// cached returns the binary with a fingerprint from the cache. It builds the binary if necessary.
 func cached(ctx context.Context, cache, print string, from source, progress io.Writer) (string, error) {
 	binary := filepath.Join(cache, print, binaryName)
 	if isExecutable(binary) {
@@ -86,8 +86,7 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// tidy removes builds that were interrupted, and all finished ones but the newest. The
-// caller holds the cache's lock.
+// tidy removes interrupted builds, and all finished builds except the newest ones. The caller holds the cache's lock.
 func tidy(cache string, keep int) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {

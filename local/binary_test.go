@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// checkout is a source that has no Go in it; the fake compilers of these tests do not mind.
+// checkout is a source directory without Go code, which the fake compilers of these tests accept.
 func checkout(t *testing.T) source {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func TestFindSourceFindsThisCheckout(t *testing.T) {
 	}
 }
 
-// fakeGo puts a go command on the PATH that notes its calls, and builds what script says.
+// fakeGo puts a go command on the PATH that records its calls, and builds what script specifies.
 func fakeGo(t *testing.T, script string) (calls string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +81,7 @@ func fakeGo(t *testing.T, script string) (calls string) {
 	return calls
 }
 
-// buildFile is a fake build: it finds the -o and writes a file there.
+// buildFile is a fake build: it writes a file at the path after -o.
 const buildFile = `
 [ "$1" = list ] && { echo a; echo b; exit 0; }
 while [ "$1" != -o ]; do shift; done
@@ -112,7 +112,7 @@ func TestCachedBuildsOnceForAll(t *testing.T) {
 	noLeftovers(t, cache, "print", "lock")
 }
 
-// lockedBuffer is a buffer for several writers.
+// lockedBuffer is a buffer for concurrent writers.
 type lockedBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -158,7 +158,7 @@ func TestCachedLeavesNothingBehindWhenItIsStopped(t *testing.T) {
 	cache := t.TempDir()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
-		_, err := os.ReadFile(started) // returns when the fake compiler has written
+		_, err := os.ReadFile(started) // returns after the fake compiler has written
 		cancel(errors.Join(err, errors.New("enough")))
 	}()
 	_, err := cached(ctx, cache, "print", checkout(t), &bytes.Buffer{})

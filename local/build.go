@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// unfinished begins the names of directories that a build is still writing to.
+// unfinished is the prefix of the names of directories for builds in progress.
 const unfinished = "building-"
 
-// build builds operon-cluster and moves it to target when it is whole.
+// build builds operon-cluster and moves it to target when it is complete.
 func build(ctx context.Context, from source, target string, progress io.Writer) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("build %s: there is no go command on the PATH; install Go from your system's packages, or set OPERON_CLUSTER_BINARY to a built binary", binaryName)
@@ -55,7 +55,7 @@ func (s source) compile(ctx context.Context, folder string, report *report) erro
 	return goCommand(ctx, report, s.dir, nil, "build", "-v", "-mod=readonly", "-ldflags=-s -w", "-o", filepath.Join(folder, binaryName), "./cmd/"+binaryName)
 }
 
-// countPackages counts what a build from nothing compiles. It downloads what is missing.
+// countPackages counts the packages of a clean build. It downloads missing modules.
 func countPackages(ctx context.Context, dir string, report *report) (int, error) {
 	var list bytes.Buffer
 	command := newGoCommand(ctx, dir, nil, "list", "-mod=readonly", "-deps", "./cmd/"+binaryName)
@@ -81,7 +81,7 @@ func newGoCommand(ctx context.Context, dir string, env []string, args ...string)
 	return command
 }
 
-// runReporting runs a go command and reports what it says on stderr.
+// runReporting runs a go command and reports its output on stderr.
 func runReporting(ctx context.Context, command *exec.Cmd, report *report) error {
 	lines := &lineWriter{line: report.line}
 	command.Stderr = lines

@@ -30,7 +30,7 @@ const (
 	Stopped State = "Stopped"
 )
 
-// NodeKind is what runs the pods of a cluster.
+// NodeKind is the kind of node that runs the pods of a cluster.
 type NodeKind string
 
 // The kinds.
@@ -42,21 +42,21 @@ const (
 )
 
 // Options configure a cluster to start. The zero value starts the default cluster with one simulated node. A cluster
-// that is running already does not change.
+// that is already running is not changed.
 type Options struct {
 	// Name is the name of the cluster. Default: DefaultName.
 	Name string
-	// Node is what runs pods. Default: Simulated.
+	// Node is the kind of node. Default: Simulated.
 	Node NodeKind
 	// Nodes is the number of simulated nodes. Default: 1, or 0 with Container.
 	Nodes int
-	// Data is a directory that keeps the state of the cluster when it is stopped. By default, the state is lost.
+	// Data is a directory that retains the state of the cluster after it is stopped. By default, the state is lost.
 	Data string
-	// TTL is the time without use after which the cluster stops by itself. By default, it keeps running.
+	// TTL is the time without use after which the cluster stops automatically. By default, it keeps running.
 	TTL time.Duration
 	// Port is the port of the API server on the loopback interface. Default: a free one.
 	Port int
-	// Plain turns off all accelerations, so that the components of Kubernetes do everything themselves; see docs/cluster.md.
+	// Plain disables all accelerations, so that the components of Kubernetes run unmodified; see docs/cluster.md.
 	Plain bool
 	// Config is a file with settings of the components; see docs/cluster.md.
 	Config string
@@ -65,7 +65,7 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Cluster is a local cluster, as operon-cluster describes it.
+// Cluster describes a local cluster, as reported by operon-cluster.
 type Cluster struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
@@ -86,11 +86,11 @@ type Cluster struct {
 	Egress bool `json:"egress,omitempty"`
 	// Published are ports of this machine that are forwarded to ports of the node, as IP:HOSTPORT:NODEPORT.
 	Published []string `json:"published,omitempty"`
-	// Data is the directory that keeps the state, if there is one.
+	// Data is the directory that retains the state, if there is one.
 	Data string `json:"data,omitempty"`
-	// Plain reports whether all accelerations are off.
+	// Plain reports whether all accelerations are disabled.
 	Plain bool `json:"plain,omitempty"`
-	// TTL is the time without use after which the cluster stops by itself. Empty: never.
+	// TTL is the time without use after which the cluster stops automatically. If it is empty, the cluster never stops.
 	TTL          string    `json:"ttl,omitempty"`
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 	ReadySeconds float64   `json:"readySeconds,omitempty"`
@@ -100,7 +100,7 @@ type Cluster struct {
 	MergedInto string `json:"mergedInto,omitempty"`
 }
 
-// Up starts a cluster, unless it is running already, and returns when its API and its controllers are ready.
+// Up starts a cluster, unless it is already running, and returns when its API and its controllers are ready.
 func Up(ctx context.Context, options Options) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := call(ctx, options.Progress, cluster, append([]string{"up"}, options.arguments()...)...); err != nil {
@@ -109,7 +109,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	return cluster, nil
 }
 
-// Down stops a cluster and removes everything that it left. It returns an error if the cluster is unknown.
+// Down stops a cluster and removes all its files. It returns an error if the cluster is unknown.
 func Down(ctx context.Context, name string) error {
 	return call(ctx, nil, nil, "down", "--cluster", name)
 }
@@ -148,7 +148,7 @@ func (o Options) arguments() []string {
 	return arguments
 }
 
-// call runs one verb of operon-cluster. With a result it asks for JSON and decodes it.
+// call runs one command of operon-cluster. If result is set, it requests JSON and decodes it.
 func call(ctx context.Context, progress io.Writer, result any, arguments ...string) error {
 	if progress == nil {
 		progress = io.Discard
@@ -163,7 +163,7 @@ func call(ctx context.Context, progress io.Writer, result any, arguments ...stri
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, binary, arguments...)
 	command.Stdout, command.Stderr = &stdout, &stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is ours to pass on
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // this process forwards Ctrl-C
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
 	if err := command.Run(); err != nil {
@@ -178,7 +178,7 @@ func call(ctx context.Context, progress io.Writer, result any, arguments ...stri
 	return nil
 }
 
-// callError prefers the binary's own words.
+// callError returns the binary's own error message if there is one.
 func callError(ctx context.Context, verb, stderr string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("local cluster: %s: stopped: %w", verb, cause)

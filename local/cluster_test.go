@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// fakeCluster stands in for operon-cluster; its arguments are noted in the file that is returned.
+// fakeCluster replaces operon-cluster by a script that records its arguments in the returned file.
 func fakeCluster(t *testing.T, script string) (arguments string) {
 	t.Helper()
 	dir := t.TempDir()

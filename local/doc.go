@@ -5,9 +5,9 @@
 //
 // In tests, use package localtest, which builds on this one.
 //
-// A cluster is a process of the binary operon-cluster, which is a Go module of its own so that the dependencies of
-// Kubernetes do not become those of your operator. This package runs the binary and reads the JSON that it prints;
-// see docs/decisions/archive/0010-cluster-binary.md. It looks for the binary
+// A cluster is a process of the binary operon-cluster, which is a separate Go module so that the dependencies of
+// Kubernetes do not become those of your operator. This package runs the binary and reads the JSON that it prints; see
+// docs/decisions/archive/0010-cluster-binary.md. It looks for the binary
 //
 //  1. at $OPERON_CLUSTER_BINARY,
 //  2. next to the running executable,

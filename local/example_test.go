@@ -12,8 +12,8 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// Start a cluster with three simulated nodes, or find it running, and list its nodes. It stops by itself after an
-// hour without use.
+// Start a cluster with three simulated nodes, unless it is already running, and list its nodes. It stops automatically
+// after an hour without use.
 func ExampleUp() {
 	ctx := context.Background()
 	cluster, err := local.Up(ctx, local.Options{Name: "demo", Nodes: 3, TTL: time.Hour, Progress: os.Stderr})
@@ -35,7 +35,7 @@ func ExampleUp() {
 	fmt.Printf("export KUBECONFIG=%s # %d nodes\n", cluster.Kubeconfig, len(nodes.Items))
 }
 
-// Stop every local cluster that keeps no data.
+// Stop all local clusters that do not retain data.
 func ExampleDown() {
 	ctx := context.Background()
 	clusters, err := local.List(ctx)

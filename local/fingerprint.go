@@ -19,11 +19,11 @@ const (
 	binaryName    = "operon-cluster"
 )
 
-// source is where operon-cluster can be built from.
+// source defines where operon-cluster is built from.
 type source struct {
-	// dir is the cluster module in a checkout, "" outside of one.
+	// dir is the cluster module in a checkout, or "" without a checkout.
 	dir string
-	// version is the module's version outside of a checkout.
+	// version is the module's version if there is no checkout.
 	version string
 }
 
@@ -41,9 +41,8 @@ func findSource() (source, error) {
 	return source{}, fmt.Errorf("find %s: this executable has neither a released version nor a checkout to build it from (%w); set OPERON_CLUSTER_BINARY to the binary", binaryName, err)
 }
 
-// checkoutOf returns the cluster module of the checkout that contains a source file of this package. It
-// fails if there is none that may be trusted. With -trimpath the path is the module's: a relative path,
-// which means nothing on this machine.
+// checkoutOf returns the cluster module of the checkout that contains a source file of this package. It fails if there
+// is no trusted checkout. With -trimpath, the path is relative to the module, and does not exist on this machine.
 func checkoutOf(file string) (string, error) {
 	dir := filepath.Join(filepath.Dir(filepath.Dir(file)), "cluster")
 	if !filepath.IsAbs(dir) {
@@ -52,8 +51,8 @@ func checkoutOf(file string) (string, error) {
 	return dir, Trusted(filepath.Join(dir, "go.mod"))
 }
 
-// builtVersion is the version of this module in the running executable, "" when it was
-// built from changed or unversioned sources.
+// builtVersion returns the version of this module in the running executable, or "" if it was built from modified or
+// unversioned sources.
 func builtVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -82,7 +81,7 @@ func (s source) fingerprint() (string, error) {
 
 type writer interface{ Write([]byte) (int, error) }
 
-// addFiles adds the files that a build can depend on, names and contents.
+// addFiles adds the names and contents of the files that a build can depend on.
 func addFiles(hash writer, dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -59,7 +59,7 @@ func List(context.Context) ([]Cluster, error) {
 	for _, name := range names {
 		cluster, err := describe(folder, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it went since its folder was listed
+			continue // it was removed after its directory was listed
 		}
 		if err != nil {
 			return nil, err
@@ -69,8 +69,8 @@ func List(context.Context) ([]Cluster, error) {
 	return list, nil
 }
 
-// known returns the directory of all clusters, and their names. Each cluster has a directory with its state, and beside it a
-// file that its process locks.
+// known returns the directory of all clusters, and their names. Each cluster has a directory with its state, and next to it a file that its
+// process locks.
 func known() (folder string, names []string, err error) {
 	home, err := Home()
 	if err != nil {
@@ -89,7 +89,7 @@ func known() (folder string, names []string, err error) {
 	return folder, names, err
 }
 
-// errUnknown is about a cluster that does not exist.
+// errUnknown returns an error about a cluster that does not exist.
 var errUnknown = errors.New("unknown local cluster")
 
 func unknown(name string, names []string) error {
@@ -99,7 +99,7 @@ func unknown(name string, names []string) error {
 	return fmt.Errorf("%w %q; existing clusters: %s", errUnknown, name, strings.Join(names, ", "))
 }
 
-// describe reads the state of a cluster. The error is fs.ErrNotExist if the cluster is gone.
+// describe reads the state of a cluster. The error is fs.ErrNotExist if the cluster no longer exists.
 func describe(folder, name string) (*Cluster, error) {
 	dir := filepath.Join(folder, name)
 	if _, err := os.Stat(dir); err != nil {
@@ -115,7 +115,7 @@ func describe(folder, name string) (*Cluster, error) {
 	}
 	told := filepath.Join(dir, "cluster.json")
 	content, err := os.ReadFile(told)
-	if errors.Is(err, fs.ErrNotExist) { // it starts, or was killed before it was ready
+	if errors.Is(err, fs.ErrNotExist) { // it is starting, or was killed before it was ready
 		return &Cluster{Name: name, State: Stopped, Log: filepath.Join(dir, "cluster.log")}, nil
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Clusters are known by what they left in their directories, for which no binary is asked, nor built.
+// Clusters are found by the files in their directories. No binary is called or built for this.
 func TestKnownClusters(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("OPERON_HOME", home)

@@ -15,11 +15,11 @@ import (
 // ErrLocked reports that another process holds a lock.
 var ErrLocked = errors.New("locked by another process")
 
-// Lock is a lock between processes, held until Unlock or the end of the process, however it ends.
+// Lock is a lock between processes, held until Unlock or the end of the process.
 type Lock struct{ file *os.File }
 
-// TryLock acquires the lock at path, or returns ErrLocked. A lock file that its holder renames or removes is not a
-// lock anymore.
+// TryLock acquires the lock at path, or returns ErrLocked. A lock file that its holder renames or removes is no longer
+// a lock.
 func TryLock(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -50,8 +50,7 @@ func lockFile(file *os.File, path string) (*Lock, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// inPlace reports whether path still names the file: who held the lock before may have renamed or removed it after it was
-// opened here.
+// inPlace reports whether path still names the file: the previous holder may have renamed or removed it after it was opened here.
 func inPlace(file *os.File, path string) bool {
 	locked, err := file.Stat()
 	if err != nil {

@@ -34,7 +34,8 @@ func TestALockIsHeldByOne(t *testing.T) {
 	second.Unlock()
 }
 
-// Who opened the file before its holder renamed it holds nothing by locking it: the next one locks another file.
+// If a file is locked that was opened before its holder renamed it, the lock has no effect: the next process locks
+// another file.
 func TestALockThatWasRenamedIsNone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "part")
@@ -77,8 +78,8 @@ func TestWaitLockWaitsForTheHolderOrTheContext(t *testing.T) {
 	second.Unlock()
 }
 
-// A folder is locked itself: nothing is put into it. One that its holder removes is none for who waits, also where there is
-// another one in its place.
+// A directory is locked itself, without a file in it. If its holder removes it, a waiting process does not get the lock, even if there is a
+// new directory at the path.
 func TestALockOfAFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "folder")

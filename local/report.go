@@ -11,14 +11,14 @@ import (
 	"golang.org/x/term"
 )
 
-// How often a build's progress is written.
+// Intervals at which a build's progress is written.
 const (
 	terminalEvery = 200 * time.Millisecond
 	plainEvery    = 15 * time.Second
 )
 
-// report writes how a build continues: one line that is written over on a terminal, plain
-// lines from time to time elsewhere. It remembers the last lines of output, for an error.
+// report writes the progress of a build: on a terminal one line that is overwritten, otherwise a line from time to
+// time. It keeps the last lines of output for an error.
 type report struct {
 	out      io.Writer
 	terminal bool
@@ -97,7 +97,7 @@ func (r *report) expect(packages int) {
 	r.expected = packages
 }
 
-// line takes one line of the go command: of -v, a download, or an error.
+// line processes a line of the go command's output: of -v, a download, or an error.
 func (r *report) line(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,11 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Trusted returns an error if another user can replace a file: the file and all directories above it must
-// belong to this user, to root or to the owner of the running executable, and must not be writable by
-// others, except for the owner's private group, which has the owner's number. The sticky bit protects the
-// entries of a directory from being replaced, but not names that do not exist yet: a file directly in a
-// sticky, world-writable directory is not trusted.
+// Trusted returns an error if another user can replace a file: the file and all directories above it must belong to
+// this user, to root or to the owner of the running executable, and must not be writable by others, except for the
+// owner's private group, whose ID is the owner's. The sticky bit protects the entries of a directory from being
+// replaced, but not names that do not exist yet: a file directly in a sticky, world-writable directory is not trusted.
 func Trusted(file string) error {
 	real, err := filepath.EvalSymlinks(file)
 	if err != nil {
@@ -33,7 +32,8 @@ func Trusted(file string) error {
 	}
 }
 
-// trusts checks one file or directory. sticky: the sticky bit makes up for others' right to write.
+// trusts checks one file or directory. sticky reports that the sticky bit compensates for the write permission of
+// others.
 func trusts(path string, owners []uint32, sticky bool) error {
 	var about unix.Stat_t
 	if err := unix.Lstat(path, &about); err != nil {
@@ -51,7 +51,7 @@ func trusts(path string, owners []uint32, sticky bool) error {
 	return nil
 }
 
-// trustedOwners are the users who can change what this process does anyway.
+// trustedOwners returns the users who can change anything in this process anyway.
 func trustedOwners() []uint32 {
 	owners := []uint32{0, uint32(os.Geteuid())}
 	var about unix.Stat_t

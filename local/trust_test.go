@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// plantable returns the path of a file in new directories with modes, below a directory that is trusted.
+// plantable returns the path of a file in new directories with the given modes, below a trusted directory.
 func plantable(t *testing.T, modes ...os.FileMode) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func TestAFileOfAnotherUserIsNotTrusted(t *testing.T) {
 	}
 }
 
-// A binary built with -trimpath knows only the module's path.
+// A binary that was built with -trimpath contains only the module's path.
 func TestACheckoutInTheWorkingDirectoryIsNotASource(t *testing.T) {
 	dir := t.TempDir()
 	planted := filepath.Join(dir, filepath.FromSlash(clusterModule))

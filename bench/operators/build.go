@@ -13,10 +13,10 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// release is a module as the go command downloaded it.
+// release is a module that the go command has downloaded.
 type release struct{ Dir, GoMod string }
 
-// build builds an operator in a module of its own, with the versions of its release, and returns the directory of the release.
+// build builds an operator in a separate module, with the versions of its release, and returns the directory of the release.
 func (b *bench) build(ctx context.Context, o operator) (dir string, err error) {
 	progress("build %s %s", o.name, o.version)
 	var from release
@@ -62,8 +62,8 @@ func (b *bench) build(ctx context.Context, o operator) (dir string, err error) {
 
 func (b *bench) binary(o operator) string { return b.path("bin", o.name) }
 
-// requiring returns the go.mod of a module that requires a release, and the same versions of everything else as the release. A
-// replacement by a directory of the release is dropped, because such a module is released at the same time.
+// requiring returns the go.mod of a module that requires a release, and the same versions of all other modules as the release. Replacements
+// by directories of the release are dropped, because such modules are released at the same time.
 func requiring(released []byte, o operator) ([]byte, error) {
 	file, err := modfile.Parse(o.module+"/go.mod", released, nil)
 	if err != nil {
@@ -92,7 +92,7 @@ func requiring(released []byte, o operator) ([]byte, error) {
 	return file.Format()
 }
 
-// command runs a program and returns its output. The error contains what the program wrote to stderr.
+// command runs a program and returns its output. The error contains the program's standard error.
 func command(ctx context.Context, dir, name string, arguments ...string) ([]byte, error) {
 	running := exec.CommandContext(ctx, name, arguments...)
 	var errs bytes.Buffer

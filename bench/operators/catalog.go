@@ -2,21 +2,21 @@ package main
 
 import "path/filepath"
 
-// operator is a released operator that somebody else wrote.
+// operator is a released operator of another project.
 type operator struct {
 	name string
-	// module and version are those of the Go module proxy. pkg is its main package. It is empty if the main package is in
+	// module and version identify the module in the Go module proxy. pkg is its main package. It is empty if the main package is in
 	// testdata/NAME.
 	module, version, pkg string
 	// crds is a file or directory in the module.
 	crds string
-	// run is the arguments with which it serves one namespace.
+	// run contains the arguments with which it serves one namespace.
 	run string
-	// settle is the value of --settle if it waits longer than the default between retries.
+	// settle is the value of --settle if the operator waits longer than the default between retries.
 	settle string
 }
 
-// operators are those that are tested. They were chosen because they start on a local cluster without webhooks.
+// operators are the tested operators. They were chosen because they start on a local cluster without webhooks.
 var operators = []operator{
 	{
 		name:   "argo-rollouts",
@@ -55,7 +55,7 @@ var operators = []operator{
 	},
 }
 
-// files returns the path of one of our files for the operator.
+// files returns the path of one of this benchmark's files for the operator.
 func (o *operator) files(dir string, name ...string) string {
 	return filepath.Join(append([]string{dir, "testdata", o.name}, name...)...)
 }

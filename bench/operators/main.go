@@ -3,9 +3,8 @@
 //
 //	go run ./operators --budget 5m --only cert-manager,elastic
 //
-// The operators are built as tools from the Go module proxy, each with the dependencies of its own release, so that they do not
-// become dependencies of this module. CRDs come from the operators' modules. The samples, and for each finding what a person
-// found out about it, are in testdata.
+// The operators are built as tools from the Go module proxy, each with the dependencies of its own release, so that they do not become
+// dependencies of this module. CRDs come from the operators' modules. The samples, and the explanations of findings, are in testdata.
 package main
 
 import (

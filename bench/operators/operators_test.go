@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// The module of an operator has the versions of the release, and replaces the same modules, unless they are in its directory.
+// The module of an operator has the versions of the release, and replaces the same modules, except by directories of the release.
 func TestRequiring(t *testing.T) {
 	t.Parallel()
 	released := `module example.com/op
@@ -45,7 +45,7 @@ tool example.com/op/gen
 	}
 }
 
-// Each operator has samples that are YAML, and what a person found out about a finding says what it is.
+// The samples of each operator are valid YAML, and the reason of each accepted finding begins with its category.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	for _, o := range operators {

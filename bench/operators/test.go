@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// result is the part of a report that is printed.
+// result contains the printed part of a report.
 type result struct {
 	operator operator
 	Took     time.Duration
@@ -20,7 +20,7 @@ type result struct {
 	Notes    []string
 }
 
-// finding is a finding of a report. Accepted is what a person found out about it.
+// finding is a finding of a report. Accepted is the explanation of a person who analyzed it.
 type finding struct {
 	Property, Level, Message, Accepted string
 	Of                                 *struct{ Kind string }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// write prints the results as Markdown tables: the figures of each operator, and its findings with what a person found out.
+// write prints the results as Markdown tables: the figures of each operator, and its findings with their explanations.
 func write(out io.Writer, results []result) error {
 	var figures, findings strings.Builder
 	for _, r := range results {

@@ -77,7 +77,7 @@ func operate(ctx context.Context, name, kubeconfig string, s settings) error {
 		return err
 	}
 	config.QPS = -1 // like GetConfig of controller-runtime
-	// Profiles are written when the operator is told to stop, before it releases anything.
+	// Profiles are written when the operator receives the signal to stop, before it releases anything.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	finish, err := profile(s)

@@ -179,7 +179,7 @@ func (o *operator) stop() error {
 	return o.process.Wait()
 }
 
-// ignoreExit ignores exit codes: an operator that is told to stop may end with any exit code.
+// ignoreExit ignores exit codes: an operator that is stopped may end with any exit code.
 func ignoreExit(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

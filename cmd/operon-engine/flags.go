@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// settings are what the command line says besides the flags of operon.Main.
+// settings are the flags of this program, in addition to the flags of operon.Main.
 type settings struct {
 	watches        string
 	name           string
@@ -19,8 +19,8 @@ type settings struct {
 	namespaced     bool // --namespace is set
 }
 
-// Flags of Operator SDK's Helm operator that operon.Main has under other names, and those that have no effect here: metrics that
-// are served over TLS are always authorized, and HTTP/2 is never served.
+// Flags of Operator SDK's Helm operator that have another name in operon.Main, and flags that have no effect here: metrics that are served
+// with TLS are always authorized, and HTTP/2 is never enabled.
 var (
 	renamed = map[string]string{
 		"metrics-addr": "metrics-bind-address", "enable-leader-election": "leader-elect", "zap-log-level": "log-level",
@@ -33,7 +33,7 @@ var (
 	}
 )
 
-// translate takes the flags of this program from a command line, and returns the rest for operon.Main.
+// translate parses the flags of this program, and returns the remaining arguments for operon.Main.
 func translate(args []string) (settings, []string, error) {
 	s := settings{watches: "./watches.yaml"}
 	var rest []string
@@ -59,7 +59,7 @@ func translate(args []string) (settings, []string, error) {
 	return s, rest, nil
 }
 
-// next returns the name and the value of the first flag, and how many arguments it has.
+// next returns the name and the value of the first flag, and the number of its arguments.
 func next(args []string) (name, value string, used int, err error) {
 	flag, dashed := strings.CutPrefix(args[0], "-")
 	flag = strings.TrimPrefix(flag, "-")
@@ -78,7 +78,7 @@ func next(args []string) (name, value string, used int, err error) {
 	return name, args[1], 2, nil
 }
 
-// take reads a flag of this program. It returns false for another flag.
+// take parses a flag of this program. It returns false for any other flag.
 func (s *settings) take(name, value string) (taken bool, err error) {
 	switch name {
 	case "watches-file":
@@ -103,7 +103,7 @@ func (s *settings) take(name, value string) (taken bool, err error) {
 	return true, err
 }
 
-// passed returns a flag for operon.Main.
+// passed converts a flag to the flag of operon.Main.
 func passed(name, value string) string {
 	if other, ok := renamed[name]; ok {
 		name = other

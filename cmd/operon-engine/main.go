@@ -2,7 +2,7 @@
 //
 //	operon-engine [run] [--watches-file FILE] [flags of operon.Main]
 //
-// It takes the flags and the environment of Operator SDK's Helm operator, too.
+// It also accepts the flags and environment variables of Operator SDK's Helm operator.
 package main
 
 import (
@@ -62,13 +62,13 @@ func run() error {
 			return err
 		}
 	}
-	os.Args = append(os.Args[:1:1], rest...) // operon.Main reads the rest
+	os.Args = append(os.Args[:1:1], rest...) // operon.Main parses the rest
 	operon.Main(name, options...)
 	return nil
 }
 
-// operatorName returns the name of the operator, which must stay the same, because children are known by it: that of the
-// leader election, or in PROJECT, or of the directory with the watches.
+// operatorName returns the name of the operator: the leader election ID, or else $OPERATOR_NAME, the name in PROJECT,
+// or the name of the directory of the watches file. It must not change, because child objects are identified by it.
 func (s settings) operatorName() (string, error) {
 	if s.name != "" {
 		return s.name, nil
@@ -99,7 +99,7 @@ func (s settings) operatorName() (string, error) {
 	return filepath.Base(dir), nil
 }
 
-// version returns the version that the program was built from.
+// version returns the version of this program.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -178,7 +178,7 @@ func (d delivering) print(out io.Writer, made madeImage) error {
 	return d.output.print(out, forms{facts: made, text: made.text})
 }
 
-// text prints an image for people.
+// text prints an image as text for users.
 func (made madeImage) text(out io.Writer) error {
 	for _, part := range made.Platforms {
 		unchanged := ""

@@ -80,7 +80,7 @@ func (e exitError) Error() string {
 
 func (e exitError) Unwrap() error { return e.err }
 
-// usageError is a mistake in the command line.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 // groups are the groups of commands in the help, in order.
@@ -123,7 +123,7 @@ it exists.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	globalFlags(root)
-	// Commands that only contain others print their help. Cobra would list them as commands of their own.
+	// Commands that only contain others print their help. Cobra would list them as separate commands.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SetVersionTemplate("{{printf \"%s\\n\" \"" + identify().String() + "\"}}")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {

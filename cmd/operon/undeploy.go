@@ -79,7 +79,7 @@ func confirmDeletion(in io.Reader, out io.Writer) func(deploy.DataDeletion) (boo
 
 func printRemoved(out io.Writer, removal *deploy.Removal) error {
 	if removal.Absent {
-		return nil // which was said
+		return nil // already reported
 	}
 	var lines []string
 	verb := "removed"

@@ -30,7 +30,7 @@ var budgets = map[string]budget{
 	"internal/runtime/shard":     {1820, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
-	"internal/testing/boxtest":   {1100, 34}, // what the tests of eleven packages share
+	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
 	"internal/prove/oracle":     {2100, 8},

@@ -118,7 +118,8 @@ func isPass(x ast.Expr) bool {
 	return ok && name.Name == "p"
 }
 
-// TestEachStepIsInItsFile checks what docs/architecture.md says: each step of a reconcile is in a file with its name.
+// TestEachStepIsInItsFile checks a statement in docs/architecture.md: each step of a reconcile is in a file with its
+// name.
 func TestEachStepIsInItsFile(t *testing.T) {
 	t.Parallel()
 	var steps []string
@@ -165,8 +166,8 @@ func methodsOf(f *ast.FuncDecl, receiver string) []string {
 	return names
 }
 
-// TestOnlyOperontestHasAnAPIInMemory checks what SCOPE.md says: package operontest alone simulates an API. The tests that simulate
-// one are about errors and interleavings that a real API server does not produce on demand.
+// TestOnlyOperontestHasAnAPIInMemory checks a statement in SCOPE.md: only package operontest simulates an API. The tests that simulate one
+// are about errors and interleavings that a real API server does not produce on demand.
 func TestOnlyOperontestHasAnAPIInMemory(t *testing.T) {
 	t.Parallel()
 	for _, p := range selected(t, func(*pkg) bool { return true }) {

@@ -23,7 +23,7 @@ type paragraph struct {
 	text string
 }
 
-// TestSample selects random paragraphs of the documentation, for a reader who reviews how they read:
+// TestSample selects random paragraphs of the documentation, for a manual review of their wording:
 //
 //	go test ./internal/house -run TestSample -v -args -sample 30 -seed 1
 func TestSample(t *testing.T) {

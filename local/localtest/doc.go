@@ -13,13 +13,12 @@
 //	}
 //
 // Shared takes milliseconds. All tests on a machine share the cluster "test": the first test starts it, it keeps
-// running for the next `go test`, and it stops by itself ten minutes after the last one. Each test gets a
-// namespace of its own. Cluster-scoped objects, such as CustomResourceDefinitions and ClusterRoles, are shared:
-// give them names that no other test uses, or use [New], which starts a cluster for this test alone in about a
-// second.
+// running for the next `go test`, and it stops automatically ten minutes after the last one. Each test gets its own
+// namespace. Cluster-scoped objects, such as CustomResourceDefinitions and ClusterRoles, are shared: give them names
+// that no other test uses, or use [New], which starts a cluster for this test alone in about a second.
 //
-// A [Gate] holds back watch events, to test code with a stale cache.
+// A [Gate] delays watch events, to test code with a stale cache.
 //
-// When a test ends, its namespace is deleted with everything in it. A namespace that cannot be deleted fails the
-// test, because an object in it has a finalizer that nobody removes.
+// When a test ends, its namespace is deleted with everything in it. A namespace that cannot be deleted fails the test,
+// because an object in it has a finalizer that no controller removes.
 package localtest

@@ -17,17 +17,17 @@ import (
 // SharedName is the name of the cluster that tests share.
 const SharedName = "test"
 
-// idle is how long a cluster of tests runs on without use.
+// idle is how long a test cluster keeps running without use.
 const idle = 10 * time.Minute
 
-// startTimeout bounds the start of a cluster, the first build of its binary included.
+// startTimeout limits the start of a cluster, including the first build of its binary.
 const startTimeout = 15 * time.Minute
 
 // Env is a cluster and a namespace for one test.
 type Env struct {
 	// Config is a client configuration with the permissions of an administrator, without throttling.
 	Config *rest.Config
-	// Namespace is the namespace of this test. It is empty at first.
+	// Namespace is the namespace of this test. It is initially empty.
 	Namespace string
 	// Kubeconfig is the path of the kubeconfig that Config was read from.
 	Kubeconfig string
@@ -43,21 +43,21 @@ func Shared(t testing.TB) *Env {
 	return env
 }
 
-// shared is what this process knows of the cluster that all tests share.
+// shared is the cluster that all tests share, as this process knows it.
 var shared common
 
-// common is a cluster that is asked for now and then, and not for each test: that is a process each time.
+// common is a cluster that is not queried for each test, because each query starts a process.
 type common struct {
 	mu    sync.Mutex
 	env   *Env
 	asked time.Time
 }
 
-// fresh is how long a cluster that was there is taken to be there still: short against how long it stays
-// without use.
+// fresh is how long a running cluster is assumed to keep running. It is short compared to the time after which an
+// unused cluster stops.
 const fresh = idle / 10
 
-// join returns an environment without a namespace yet.
+// join returns an environment whose namespace does not exist yet.
 func (c *common) join(t testing.TB) *Env {
 	t.Helper()
 	c.mu.Lock()
@@ -69,8 +69,8 @@ func (c *common) join(t testing.TB) *Env {
 	return &Env{Config: rest.CopyConfig(c.env.Config), Kubeconfig: c.env.Kubeconfig, Namespace: uniqueName(t.Name())}
 }
 
-// New starts a cluster for this test alone, and stops it when the test ends. It chooses a name and a time to live
-// if options do not set them.
+// New starts a cluster for this test alone, and stops it when the test ends. It sets a name and a TTL if options do
+// not.
 func New(t testing.TB, options local.Options) *Env {
 	t.Helper()
 	if options.Name == "" {
@@ -107,7 +107,7 @@ func start(t testing.TB, options local.Options) *Env {
 	return &Env{Config: config, Kubeconfig: cluster.Kubeconfig, Namespace: uniqueName(t.Name())}
 }
 
-// uniqueName is a DNS label that begins like name.
+// uniqueName returns a DNS label that begins like name.
 func uniqueName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -12,20 +12,20 @@ import (
 // busy with other tests.
 const Patience = 5 * time.Minute
 
-// patienceVariable names the variable that sets another, such as 10m, for machines that are much slower.
+// patienceVariable is the environment variable that sets another duration, such as 10m, for much slower machines.
 const patienceVariable = "OPERON_TEST_PATIENCE"
 
-// interval is how often a condition is looked at, at first. What takes long is looked at less and less
-// often, so that tests do not take the processors from what they wait for: it is seen a tenth later than
-// it came, and never later than slowest.
+// interval is the initial interval between checks of a condition. It grows with the waiting time up to slowest, so that
+// checks do not use the CPU time that the awaited change needs. A change is detected with a delay of at most a tenth of
+// the waiting time.
 const (
 	interval = 20 * time.Millisecond
 	slowest  = 250 * time.Millisecond
 )
 
 // Eventually calls check until it returns nil. After Patience, or the duration in $OPERON_TEST_PATIENCE (10m, for
-// example), it fails the test with what it waited for and the error of the last check that returned in time. The
-// context of check is canceled when the waiting ends.
+// example), it fails the test with the description of the condition and the error of the last check that returned in
+// time. The context of check is canceled when the wait ends.
 func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
 	limit, err := patience()
@@ -75,8 +75,8 @@ func Receive[T any](t testing.TB, what string, from <-chan T) T {
 	}
 }
 
-// Always calls check repeatedly for a duration, and fails the test at its first error. Use it for what must not
-// happen, with a duration much longer than the time in which it would happen.
+// Always calls check repeatedly for a duration, and fails the test at its first error. Use it to check that something
+// does not happen, with a duration much longer than the time in which it would happen.
 func Always(t testing.TB, during time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), during)
@@ -95,8 +95,7 @@ func Always(t testing.TB, during time.Duration, what string, check func(context.
 	}
 }
 
-// poll calls check until it returns nil or ctx ends, and returns its last error that is not
-// due to ctx.
+// poll calls check until it returns nil or ctx ends. It returns the last error that is not caused by ctx.
 func poll(ctx context.Context, check func(context.Context) error) error {
 	began := time.Now()
 	timer := time.NewTimer(interval)

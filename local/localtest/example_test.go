@@ -15,8 +15,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// A test in a namespace of its own, on the cluster that all tests share. The service account controller gives
-// each namespace a ServiceAccount.
+// A test in its own namespace, on the cluster that all tests share. The service account controller gives each namespace
+// a ServiceAccount.
 func ExampleShared() {
 	var t *testing.T // the parameter of your test
 	env := localtest.Shared(t)
@@ -29,7 +29,7 @@ func ExampleShared() {
 	})
 }
 
-// A test that changes what all namespaces share starts a cluster of its own, with two nodes here.
+// A test that changes cluster-wide state starts its own cluster, here with two nodes.
 func ExampleNew() {
 	var t *testing.T // the parameter of your test
 	env := localtest.New(t, local.Options{Nodes: 2})
@@ -49,7 +49,7 @@ func ExampleNew() {
 	})
 }
 
-// A cache that is behind: while the gate is shut, it does not show a ConfigMap that exists.
+// A stale cache: while the gate is shut, it does not contain a ConfigMap that exists.
 func ExampleGate() {
 	var t *testing.T // the parameter of your test
 	env := localtest.Shared(t)

@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Gate delays the events of watches, so that a test can check what its code does with a stale cache. It is open at
-// first. Several goroutines may use it.
+// Gate delays the events of watches, so that a test can check what its code does with a stale cache. It is initially
+// open. It is safe for concurrent use.
 type Gate struct {
-	// Of reports whether a watch goes through the gate. Nil: all watches do. It is called for each request.
+	// Of reports whether a watch goes through the gate. If nil, all watches do. It is called for each request.
 	Of func(*http.Request) bool
 
 	mu      sync.Mutex
@@ -48,8 +48,8 @@ func (g *Gate) Open() {
 	}
 }
 
-// Cut ends all watches and drops their delayed events, as a network failure does. Clients resume the watches where
-// they were. With expired, they cannot do so from now on: the API server responds that the resource version is too
+// Cut ends all watches and drops their delayed events, as a network failure does. Clients resume the watches at the
+// last position. If expired is set, they can no longer do so: the API server responds that the resource version is too
 // old, and clients have to list everything again.
 func (g *Gate) Cut(expired bool) {
 	g.mu.Lock()
@@ -90,7 +90,7 @@ func (g *Gate) state() (refuses bool, cuts int) {
 	return g.expired, g.cuts
 }
 
-// keep knows of an answer to a watch that was asked for after so many cuts.
+// keep registers a response to a watch that was requested after this number of cuts.
 func (g *Gate) keep(body io.ReadCloser, cuts int) io.ReadCloser {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,12 +100,12 @@ func (g *Gate) keep(body io.ReadCloser, cuts int) io.ReadCloser {
 	}
 	g.answers[a] = true
 	if cuts < g.cuts {
-		a.cut() // it was on its way
+		a.cut() // the response was already on its way
 	}
 	return a
 }
 
-// pass waits until the gate is open, and returns false when the answer ended before.
+// pass waits until the gate is open. It returns false if the response ended first.
 func (g *Gate) pass(ended <-chan struct{}) bool {
 	g.mu.Lock()
 	shut := g.shut
@@ -126,7 +126,7 @@ func (g *Gate) pass(ended <-chan struct{}) bool {
 	}
 }
 
-// gone is the API server's answer to a watch from a revision that it has forgotten.
+// gone returns the API server's response to a watch from a compacted resource version.
 func gone(r *http.Request) *http.Response {
 	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}`
 	return &http.Response{
@@ -135,7 +135,7 @@ func gone(r *http.Request) *http.Response {
 	}
 }
 
-// answer is that to a watch.
+// answer is the response to a watch.
 type answer struct {
 	io.ReadCloser
 	gate  *Gate
@@ -145,7 +145,7 @@ type answer struct {
 
 func (a *answer) cut() { a.once.Do(func() { close(a.ended) }) }
 
-// Read reads what comes, and gives it once the gate is open.
+// Read reads data, and returns it when the gate is open.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if !a.gate.pass(a.ended) {

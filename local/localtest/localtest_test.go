@@ -43,7 +43,7 @@ func TestSharedRemovesItsNamespaceWithAllInIt(t *testing.T) {
 	}
 }
 
-// runPod runs a pod until it is ready, as only controllers, a scheduler and a node can.
+// runPod runs a pod until it is ready, which requires controllers, a scheduler and a node.
 func runPod(t *testing.T, env *localtest.Env) {
 	t.Helper()
 	pods := kubernetes.NewForConfigOrDie(env.Config).CoreV1().Pods(env.Namespace)
@@ -104,7 +104,7 @@ func TestWaitersTellWhatTheyWaitedFor(t *testing.T) {
 	}
 }
 
-// Not in parallel: it sets a variable of the process.
+// Not parallel: it sets an environment variable of the process.
 func TestPatienceIsSetFromOutside(t *testing.T) {
 	for said, want := range map[string]string{
 		"50ms": "waited 50ms for the moon: no moon",
@@ -119,7 +119,7 @@ func TestPatienceIsSetFromOutside(t *testing.T) {
 	}
 }
 
-// failure runs f with a TB that fails it, and returns the message.
+// failure runs f with a fake TB, and returns the message with which f fails it.
 func failure(t *testing.T, f func(testing.TB)) string {
 	fake := &recorder{TB: t}
 	done := make(chan struct{})
@@ -132,7 +132,7 @@ func failure(t *testing.T, f func(testing.TB)) string {
 	return fake.message
 }
 
-// recorder is a TB that keeps its fatal message.
+// recorder is a TB that records its fatal message.
 type recorder struct {
 	testing.TB
 	message string

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain lets more tests run side by side than there are processors: most of their time
-// they wait, for clusters to delete namespaces above all.
+// TestMain runs more tests in parallel than there are processors: tests spend most of their time waiting, especially
+// for clusters to delete namespaces.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// makeNamespace makes the test's namespace.
+// makeNamespace creates the test's namespace.
 func (e *Env) makeNamespace(t testing.TB) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(e.Config)
@@ -24,10 +24,10 @@ func (e *Env) makeNamespace(t testing.TB) {
 	}
 }
 
-// removeNamespace deletes the namespace and waits until it is gone. One that stays fails
-// the test with the namespace controller's own words.
+// removeNamespace deletes the namespace and waits until it no longer exists. If it remains, the test fails with the
+// message of the namespace controller.
 func (e *Env) removeNamespace(t testing.TB) {
-	limit, err := patience() // a second is enough where a machine has not far more to do than it has processors
+	limit, err := patience() // a second is enough unless the machine is overloaded
 	if err != nil {
 		t.Error(err)
 		return
@@ -62,8 +62,8 @@ func (e *Env) removeNamespace(t testing.TB) {
 	}
 }
 
-// endPods ends a namespace's pods at once. The namespace controller would wait for half of their
-// grace period, a quarter of a minute, before it looks at them again.
+// endPods deletes a namespace's pods immediately. The namespace controller would wait for half of their grace period,
+// 15 seconds, before it checks them again.
 func endPods(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	var now int64
 	err := client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
@@ -73,7 +73,7 @@ func endPods(ctx context.Context, client kubernetes.Interface, namespace string)
 	return err
 }
 
-// whatIsLeft tells what keeps a namespace from going.
+// whatIsLeft describes what blocks the deletion of a namespace.
 func whatIsLeft(namespace *corev1.Namespace) error {
 	text := "it is being deleted"
 	for _, condition := range namespace.Status.Conditions {

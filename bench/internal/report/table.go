@@ -14,7 +14,7 @@ import (
 // Figure is a row of the table. Without a peer, the value itself is compared with the goal.
 type Figure struct {
 	Name string `json:"name"`
-	// Operon and Peer are formatted for people, such as "1.05 s".
+	// Operon and Peer are values in readable form, such as "1.05 s".
 	Operon string `json:"operon"`
 	Peer   string `json:"peer,omitempty"`
 	// Ratio is Operon's value divided by the peer's; 0 without a peer.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The log is the file of the cluster. A client that follows it sees what is appended, and ends with an interrupt.
+// The log is the file of the cluster. A client that follows it receives appended text, and ends on an interrupt.
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)

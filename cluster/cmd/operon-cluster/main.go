@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string) int {
 // called returns the name by which the user called this command: its own name, or `operon cluster`.
 func called() string { return filepath.Base(os.Args[0]) }
 
-// usageError is a mistake in the command line.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func newRoot() *cobra.Command {

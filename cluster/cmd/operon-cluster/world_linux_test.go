@@ -37,7 +37,7 @@ const (
 	sixName = "six.example"
 	// slowName resolves to worldAddress, too, but slowly.
 	slowName = "slow.example"
-	// silentAddress is nobody's.
+	// silentAddress is an address that no server uses.
 	silentAddress = "198.19.200.2"
 )
 

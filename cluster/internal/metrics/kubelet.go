@@ -48,7 +48,7 @@ func (r *reader) measure(ctx context.Context, nodes map[string]*corev1.Node) map
 			return nil
 		})
 	}
-	_ = group.Wait() // no function returns an error
+	_ = group.Wait() // the function never returns an error
 	return found
 }
 

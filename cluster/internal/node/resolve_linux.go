@@ -101,7 +101,7 @@ func resolve(ctx context.Context, servers []string, network string, question *dn
 	return new(dns.Msg).SetRcode(question, dns.RcodeServerFailure)
 }
 
-// ask returns the answer of one server, or nil if another server may have a better one.
+// ask returns the response of one server, or nil if another server may have a better one.
 func ask(ctx context.Context, network, server string, question *dns.Msg) *dns.Msg {
 	client := dns.Client{Net: network, Timeout: settings.ResolveTimeout}
 	answer, _, err := client.ExchangeContext(ctx, question, server)

@@ -16,7 +16,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// listRepositories lists the repositories that contain pushed images, for people.
+// listRepositories lists the repositories that contain pushed images, for users.
 func listRepositories(r *Registry, w http.ResponseWriter, request *http.Request, _, _ string) error {
 	names := []string{}
 	top := r.file("repositories")

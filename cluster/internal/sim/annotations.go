@@ -48,8 +48,7 @@ type wish struct {
 	after time.Duration // of the start
 }
 
-// readWish reads a pod's annotations. An error describes the mistake and the valid values. It is shown to the user in the pod's
-// status.
+// readWish reads a pod's annotations. An error describes the problem and the valid values. It is shown to the user in the pod's status.
 func readWish(pod *corev1.Pod) (wish, error) {
 	var w wish
 	if fail, ok := pod.Annotations[FailAnnotation]; ok {

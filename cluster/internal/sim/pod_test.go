@@ -225,7 +225,7 @@ func TestCrashingPodRestartsWhenItsBackoffIsOver(t *testing.T) {
 	if message := status[0].State.Waiting.Message; !strings.HasPrefix(message, "back-off 10s ") {
 		t.Errorf("message %q: want a back-off of 10s", message)
 	}
-	// The back-off is too long for a test: the status says that the crash was a while ago.
+	// The back-off is too long for a test, so the status records an earlier time of the crash.
 	status[0].LastTerminationState.Terminated.FinishedAt = metav1.NewTime(time.Now().Add(-time.Minute))
 	if _, err := plane.client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

@@ -52,9 +52,8 @@ type Detached struct {
 // Status returns access to the status.
 func (d *Detached) Status() Status { return Status{conditions: &d.conditions, observed: &d.observed} }
 
-// Of returns the status of object, a pointer to a struct with the fields Status.Conditions,
-// a []metav1.Condition, and Status.ObservedGeneration, an int64. The error for a type that
-// lacks one of them says what to add.
+// Of returns the status of object, a pointer to a struct with the fields Status.Conditions, a []metav1.Condition, and
+// Status.ObservedGeneration, an int64. If the type lacks one of them, the error states what to add.
 func Of(object any) (Status, error) {
 	value := reflect.Indirect(reflect.ValueOf(object))
 	if value.Kind() != reflect.Struct {

@@ -146,7 +146,7 @@ func (e *entry) peaceful(now time.Time) bool { return now.Sub(e.last) >= Peace }
 
 func (e *entry) contested(now time.Time) bool { return e.rounds >= Rounds && !e.peaceful(now) }
 
-// left returns for how much longer the next repair has to be delayed. A nil entry causes no delay.
+// left returns the remaining delay of the next repair. A nil entry causes no delay.
 func (e *entry) left(now time.Time) time.Duration {
 	if e == nil || !e.contested(now) {
 		return 0

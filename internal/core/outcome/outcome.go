@@ -1,10 +1,9 @@
 // Package outcome is the closed set of outcomes of a step of a reconcile, with the one rule that combines several of
 // them.
 //
-// A boolean such as Requeue says that something has to happen again and does not say
-// why and when. An Outcome is one of five: the step is done;
-// it waits for something that will send an event; it has to be retried after some
-// time; only a change of the spec can help; or the reconcile stops here.
+// A boolean such as Requeue reports that something has to happen again, but not why or when. An Outcome is one of five:
+// the step is done; it waits for something that will send an event; it has to be retried after some time; only a change
+// of the spec can help; or the reconcile stops here.
 package outcome
 
 import (
@@ -13,8 +12,8 @@ import (
 	"time"
 )
 
-// Kind is the kind of an Outcome, one of five. They are ordered by how much they tell a
-// user: the larger one is reported.
+// Kind is the kind of an Outcome, one of five. They are ordered by how informative they are for a user: the larger one
+// is reported.
 type Kind int
 
 const (
@@ -105,8 +104,8 @@ func (o Outcome) Soon(soon bool) Outcome {
 	return o
 }
 
-// With returns the outcome with the error that caused it. The error is for logs and the work
-// queue; the reason and the message are for the user.
+// With returns the outcome with the error that caused it. The error is for logs and the work queue. The reason and the
+// message are for the user.
 func (o Outcome) With(err error) Outcome {
 	o.err = errors.Join(o.err, err)
 	return o
@@ -144,10 +143,9 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s: %s: %s", o.kind, o.reason, o.message)
 }
 
-// Combine combines several outcomes into one: the one that tells the user most wins, the earlier one
-// among equals. A retry that loses only to a stall keeps its time, so that it is still
-// retried. A retry that is left to the work queue, which retries soon and then at growing intervals, is not
-// delayed by one with its own time.
+// Combine combines several outcomes into one: the most informative one wins, and among equals the earlier one. A retry
+// that loses only to a stall keeps its time, so that it is still retried. A retry that is left to the work queue, which
+// retries soon and then at growing intervals, is not delayed by one with its own time.
 func Combine(outcomes ...Outcome) Outcome {
 	combined, backsOff, soon := Done(), false, false
 	var soonest time.Duration

@@ -3,10 +3,10 @@ package plan
 import "strings"
 
 const (
-	// AfterAnnotation on a child names the children that it was composed to come after, so
-	// that they outlive it even if neither is composed any more.
+	// AfterAnnotation on a child names the children that it comes after, so that they are deleted after it even if
+	// neither is composed any longer.
 	AfterAnnotation = "operon.dev/after"
-	// RemovalAnnotation on a child says what happens to it when it is no longer declared.
+	// RemovalAnnotation on a child defines what happens to it when it is no longer declared.
 	RemovalAnnotation = "operon.dev/on-removal"
 	// RemovalOrphan is the value of RemovalAnnotation of a child that is left behind.
 	RemovalOrphan = "orphan"

@@ -1,9 +1,8 @@
 // Package plan decides what to do: it turns the children that a composer declared and the
 // existing objects into an ordered list of actions.
 //
-// It is pure. It reads no cluster and no clock, so each of its decisions is a scenario
-// file under testdata: objects in, actions out. A change of Operon's behavior is visible
-// there as a diff.
+// It is pure. It reads no cluster and no clock, so each of its decisions is a scenario file under testdata: objects in,
+// actions out. A change in Operon's behavior shows there as a diff.
 package plan
 
 import (
@@ -87,7 +86,7 @@ type Action struct {
 	Drift []Drift
 	// Options are the options of the desired child.
 	Options Options
-	// Why is a readable clause, such as "is controlled by Deployment web".
+	// Why is the reason as a clause, such as "is controlled by Deployment web".
 	Why string
 }
 
@@ -119,7 +118,7 @@ type Input struct {
 	Unready map[ID]string
 	// Incomplete means that more may be composed later, so nothing is pruned.
 	Incomplete bool
-	// Known are the children that existed before, as far as is remembered.
+	// Known are the children that existed before, as far as they are recorded.
 	Known map[ID]bool
 }
 
@@ -144,8 +143,8 @@ func Make(in Input) []Action {
 	return append(actions, prune(in, desired)...)
 }
 
-// waitsFor returns what has to be ready before an action, if anything. Kept children never wait, and
-// drift is repaired at once: the child was allowed before.
+// waitsFor returns the children that have to be ready before an action, if any. Kept children never wait, and drift is
+// repaired at once: the child was allowed before.
 func (in Input) waitsFor(action Action, done map[ID]Verb) string {
 	switch action.Verb {
 	case Create, Recreate, Update, Adopt:

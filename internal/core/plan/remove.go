@@ -91,8 +91,8 @@ func removal(live *Live, owned []*Live, why string) Action {
 	return Action{Verb: Delete, Live: live, Why: why}
 }
 
-// dependent returns a child that was composed to come after another one, or nil. Children that are orphaned hold up nothing, and
-// neither do those that wait for each other: Order refuses such children, but anybody may edit the annotation.
+// dependent returns a child that was composed to come after another one, or nil. Orphaned children block nothing, and neither do children
+// that wait for each other: Order rejects such children, but any user may edit the annotation.
 func dependent(live *Live, owned []*Live) *Live {
 	for _, other := range owned {
 		if other.Removal != RemovalOrphan && comesAfter(other, live) && !reaches(live, other, owned, map[*Live]bool{}) {

@@ -70,7 +70,7 @@ const (
 	Drop      Action = "drop"
 )
 
-// Decision is what to do, why, and if there is nothing to do, when that changes.
+// Decision contains the action, the reason and, if there is nothing to do, when that changes.
 type Decision struct {
 	Do    Action
 	Why   string

@@ -216,7 +216,7 @@ func has(bundle []rotation.Certificate, id string) bool {
 	return slices.ContainsFunc(bundle, func(c rotation.Certificate) bool { return c.ID == id })
 }
 
-// judge does what an API server does: it verifies the leaf of each replica.
+// judge verifies the leaf of each replica, like an API server.
 func (w *world) judge() {
 	for i, r := range w.replicas {
 		why := w.refuses(r.serves)

@@ -1,10 +1,10 @@
 // Package shardtable decides which of several replicas reconciles which objects. It is pure: no client, no clock, no
 // goroutine.
 //
-// Objects are spread over 256 buckets by a hash of their UID, the same hash as the API server uses, and
-// neighboring buckets form a slot. A [Table] says which member holds each slot. [Decide] returns the next step of one
-// member, from the table and from what it knows of the others: members that make the same decision from the same
-// state need no coordination.
+// Objects are spread over 256 buckets by a hash of their UID, the same hash as the API server uses, and neighboring
+// buckets form a slot. A [Table] contains the member that holds each slot. [Decide] returns the next step of one
+// member, from the table and from its knowledge of the others: members that make the same decision from the same state
+// need no coordination.
 package shardtable
 
 import (

@@ -1,9 +1,9 @@
 // Package trigger is the closed set of reasons to reconcile an object: an event of the object itself, of a child or
 // of something that it read, a timer, or the start of the operator.
 //
-// A work queue knows only that an object has to be reconciled. A Cause says why: as one kind
-// of a fixed list, for metrics, and in words, for people. It is pure data: the code that queues an object creates
-// a Cause, and the code that reconciles the object reports it.
+// A work queue only records that an object has to be reconciled. A Cause describes the reason: as one of a fixed list
+// of kinds, for metrics, and in words, for users. It is pure data: the code that queues an object creates a Cause, and
+// the code that reconciles the object reports it.
 package trigger
 
 import (
@@ -113,8 +113,8 @@ func (o Object) String() string { return strings.TrimSpace(o.Kind + " " + o.Name
 type Cause struct {
 	Kind   Kind   `json:"kind"`
 	Object Object `json:"object,omitzero"`
-	// Note is a clause with details, such as the error that is retried. It is text of
-	// conditions and never a value of a field.
+	// Note is a clause with details, such as the error that is retried. It contains text of conditions and never the
+	// value of a field.
 	Note string `json:"note,omitempty"`
 	// At is when the cause happened; of several equal causes, the last.
 	At time.Time `json:"at,omitzero"`

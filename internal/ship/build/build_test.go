@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		fmt.Println("built")
-		time.Sleep(time.Hour) // until it is killed, with the lock held, as while an image is delivered
+		time.Sleep(time.Hour) // until it is killed; the lock is held, as while an image is delivered
 	}
 	home, err := os.MkdirTemp("", "operon-build-")
 	if err != nil {
@@ -143,7 +143,7 @@ func signed(t *testing.T, dir string) {
 	git(t, dir, "-c", "gpg.program="+filepath.Join(tools, "sign"), "commit", "--allow-empty", "-S", "-qm", "signed")
 }
 
-// made is a built image in its own layout.
+// made is a built image in a separate OCI layout.
 type made struct {
 	*build.Result
 	dir string
@@ -167,7 +167,7 @@ func built(t *testing.T, dir string, o build.Options) made {
 	return made{result, to}
 }
 
-// blob reads one.
+// blob returns the content of a blob.
 func (m made) blob(t *testing.T, digest v1.Hash) []byte {
 	t.Helper()
 	content, err := layout.Path(m.dir).Bytes(digest)
@@ -335,7 +335,7 @@ func TestOnlyWhatChangedIsBuilt(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "default.pgo")); err != nil {
 		t.Fatal(err)
 	}
-	git(t, dir, "config", "status.showUntrackedFiles", "no") // affects only what users see
+	git(t, dir, "config", "status.showUntrackedFiles", "no") // affects only output for users
 	write(t, dir, "README.md", "text")                       // now the revision is dirty
 	same("a file that is not compiled", true, true, false)
 	source, err := os.ReadFile(filepath.Join(dir, "main.go"))

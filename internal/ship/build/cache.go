@@ -82,7 +82,7 @@ func read(file string) program {
 	return known
 }
 
-// save keeps it.
+// save stores the program in the cache.
 func (c *cache) save(target platform, p program) error {
 	content, err := json.Marshal(p)
 	if err != nil {
@@ -134,7 +134,7 @@ const compiling = "compile-"
 // still write to it.
 func (c *cache) scratch() (string, error) { return os.MkdirTemp(c.folder, compiling) }
 
-// sweep removes what killed runs left.
+// sweep removes the remains of killed runs.
 func (c *cache) sweep() error {
 	left, err := glob.In(c.folder, compiling+"*")
 	if err != nil {

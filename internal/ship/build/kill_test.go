@@ -59,7 +59,7 @@ func kill(t *testing.T, dir, when string) {
 	}
 }
 
-// The next build removes what the compiler of a killed build left.
+// The next build removes the remains of the compiler of a killed build.
 func TestLeftoversAreRemoved(t *testing.T) {
 	t.Parallel()
 	dir := project(t)

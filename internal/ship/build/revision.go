@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/image"
 )
 
-// dirty is the suffix of the revision if an image contains other sources than those of the commit.
+// dirty is the suffix of the revision if an image contains sources that differ from the commit.
 const dirty = "-dirty"
 
 // revision describes the revision of a project in version control.

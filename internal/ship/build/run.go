@@ -194,8 +194,8 @@ func (b *builder) part(from built, below []image.Layer) (Part, error) {
 	return part, nil
 }
 
-// runConfig returns how to run the program. An operator without Go runs in the directory with its files, and has no other way to
-// know its name.
+// runConfig returns the configuration for running the program. An operator without Go code runs in the directory of its files, and gets its
+// name from the environment.
 func (b *builder) runConfig(labels map[string]string) v1.Config {
 	config := v1.Config{
 		User:       strconv.Itoa(User) + ":" + strconv.Itoa(User),
@@ -280,7 +280,7 @@ func (b *builder) look(from sources) (map[string]string, error) {
 
 func (b *builder) main() string { return b.project.Main.Package }
 
-// key returns a hash of everything that determines what is compiled and is not a file.
+// key returns a hash of all inputs of the compilation that are not files.
 func (b *builder) key(target platform) string {
 	parts := append([]string{b.project.Dir, b.main()}, target.env...)
 	for _, name := range slices.Sorted(maps.Keys(b.settings)) {

@@ -16,11 +16,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// stockHome is the directory in the image of an operator without Go that holds watches.yaml and what it names. It is that of Operator
-// SDK's images, so that absolute paths in the manifests of its projects stay right.
+// stockHome is the directory for watches.yaml and the files that it names in the image of an operator without Go code. It is the same as in
+// Operator SDK's images, so that absolute paths in manifests of its projects remain valid.
 const stockHome = "opt/helm"
 
-// toolchain returns the go command in the directory of the module that has the main package.
+// toolchain returns the go command in the directory of the main package's module.
 func (b *builder) toolchain(ctx context.Context) (toolchain, error) {
 	dir := b.project.Dir
 	if b.project.Main.Stock() {
@@ -32,8 +32,8 @@ func (b *builder) toolchain(ctx context.Context) (toolchain, error) {
 	return newToolchain(dir, b.Tags)
 }
 
-// content returns the layers that an operator without Go has besides its program: watches.yaml, and what it names. Other operators
-// have none. The revision is marked as dirty if one of the files is not in the repository.
+// content returns the additional layers of an operator without Go code: watches.yaml, and the files that it names. Other operators have
+// none. The revision is marked as dirty if one of the files is not in the repository.
 func (b *builder) content(ctx context.Context) ([]image.Layer, error) {
 	if !b.project.Main.Stock() {
 		return nil, nil
@@ -58,8 +58,8 @@ func (b *builder) content(ctx context.Context) ([]image.Layer, error) {
 	return []image.Layer{layer}, err
 }
 
-// stockFiles returns the files that a program that runs watches.yaml reads, by their names relative to the project in dir. It
-// checks everything that the program would check at its start.
+// stockFiles returns the files that the program reads when it runs watches.yaml, by their names relative to the project in dir. It performs
+// the same checks as the program at its start.
 func stockFiles(dir string) (map[string]string, error) {
 	watches := filepath.Join(dir, project.WatchesFile)
 	read, err := engine.Read(watches, helm.Engine{})
@@ -81,8 +81,8 @@ func stockFiles(dir string) (map[string]string, error) {
 	return files, nil
 }
 
-// filesBelow returns the files at and below a path by their names relative to dir, which must contain them all. Links to files in
-// dir become files.
+// filesBelow returns the files at and below a path by their names relative to dir, which must contain all of them. Links to files in dir
+// become regular files.
 func filesBelow(dir, from string) (map[string]string, error) {
 	inside, err := filepath.Rel(dir, from)
 	if err != nil || !filepath.IsLocal(inside) {

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// withoutGo copies a project in the layout of Operator SDK that has a chart.
+// withoutGo copies a project that has a chart and the layout of Operator SDK.
 func withoutGo(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "till")
@@ -21,8 +21,8 @@ func withoutGo(t *testing.T) string {
 	return dir
 }
 
-// The image of an operator without Go has the program, watches.yaml and the charts, and nothing else of the project. A change of a
-// chart changes the image without compiling anything.
+// The image of an operator without Go code contains the program, watches.yaml and the charts, and nothing else from the project. A change
+// in a chart changes the image without a compilation.
 func TestAnImageOfAnOperatorWithoutGo(t *testing.T) {
 	t.Parallel()
 	dir := withoutGo(t)
@@ -61,7 +61,7 @@ func TestAnImageOfAnOperatorWithoutGo(t *testing.T) {
 	}
 }
 
-// What the program would reject at its start, or could not find, is reported before anything is compiled.
+// Files that the program would reject at its start, or could not find, are reported before anything is compiled.
 func TestAnImageOfAnOperatorWithoutGoIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -48,14 +48,14 @@ var ownedRule = &check{rule.Rule{
 	}
 }}
 
-// lacks returns what differs between an owned API and the definition in the bundle.
+// lacks describes the difference between an owned API and the definition in the bundle, or returns "".
 func (b *Bundle) lacks(api API) string {
 	crd := b.definition(api.Name)
 	if crd == nil {
 		return fmt.Sprintf("there is no CustomResourceDefinition %s in the bundle", api.Name)
 	}
 	if crd.Typed == nil {
-		return "" // reported as unreadable
+		return "" // reported as unreadable by another rule
 	}
 	for _, version := range crd.Typed.Spec.Versions {
 		if version.Name != api.Version {
@@ -132,7 +132,7 @@ var samplesRule = &check{rule.Rule{
 	}
 }}
 
-// refuses returns why a sample cannot be created.
+// refuses returns the reasons why a sample cannot be created.
 func (b *Bundle) refuses(sample *unstructured.Unstructured) []string {
 	kind := sample.GroupVersionKind()
 	for _, crd := range b.CRDs {
@@ -168,7 +168,7 @@ func (b *Bundle) refuses(sample *unstructured.Unstructured) []string {
 	return []string{fmt.Sprintf("the CSV does not own %s in %s", kind.Kind, kind.GroupVersion())}
 }
 
-// guarded are groups whose objects webhooks of operators may not see, because a webhook that fails could not be removed any more.
+// guarded are API groups that webhooks of operators must not intercept, because a failing webhook could not be removed.
 var guarded = []string{"*", "admissionregistration.k8s.io", "operators.coreos.com"}
 
 var webhooksRule = &check{rule.Rule{
@@ -237,7 +237,8 @@ func (b *Bundle) checkConversion(w Webhook) []string {
 	return problems
 }
 
-// kinds are the kinds of objects that the Operator Lifecycle Manager installs from a bundle, beside CSV and CRD.
+// kinds are the kinds of objects that the Operator Lifecycle Manager installs from a bundle, in addition to CSVs and
+// CRDs.
 var kinds = []string{
 	"ClusterRole", "ClusterRoleBinding", "ConfigMap", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin", "ConsoleQuickStart", "ConsoleYAMLSample",
 	"NetworkPolicy", "PodDisruptionBudget", "PodMonitor", "PriorityClass", "PrometheusRule", "Role", "RoleBinding", "Secret", "Service",

@@ -9,16 +9,16 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Bundle is one version of an operator. Everything that could be read is set, also if there are problems.
+// Bundle is one version of an operator. All fields that could be read are set, even if there are problems.
 type Bundle struct {
-	// Dir is the directory as it was given.
+	// Dir is the directory as passed by the caller.
 	Dir string
 	// Package is the name of the package, and Channels are the channels that offer this version. In the older layout, the package
 	// has them.
 	Package        string
 	Channels       []string
 	DefaultChannel string
-	// Object is the CSV as it was written, and CSV its fields. They are nil if the bundle has no CSV.
+	// Object is the CSV in the manifest, and CSV its decoded fields. They are nil if the bundle has no CSV.
 	Object *project.Object
 	CSV    *CSV
 	// CRDs are the CustomResourceDefinitions, and Others the other objects.
@@ -26,13 +26,14 @@ type Bundle struct {
 	Others []project.Object
 	// Dependencies are the entries of metadata/dependencies.yaml.
 	Dependencies []Dependency
-	// Problems is why the bundle could not be read, or not completely.
+	// Problems are the reasons why the bundle could not be read, or not completely.
 	Problems []Problem
 
 	annotations *annotations // nil in the older layout
 	labels      map[string]string
 	size        int64
-	// manifests and metadata are the contents of files, by their names for people, and by their names in the bundle.
+	// manifests and metadata are the contents of files by name. The names in manifests are for users, and the names in
+	// metadata are relative to the bundle.
 	manifests, metadata map[string][]byte
 }
 
@@ -45,7 +46,7 @@ type CRD struct {
 	Converted []string
 }
 
-// Problem is a mistake at a place in a file.
+// Problem is an error at a place in a file.
 type Problem struct {
 	At      rule.Place
 	Message string

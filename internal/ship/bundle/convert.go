@@ -21,14 +21,14 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Conversion is a bundle that Convert wrote.
+// Conversion describes a bundle that Convert wrote.
 type Conversion struct {
 	// Name is the name of the CSV, and Dir the directory of the new bundle.
 	Name string `json:"name"`
 	Dir  string `json:"dir"`
 	// Channels are the channels of the bundle. If it has none, the bundle was not written, because no channel leads to it.
 	Channels []string `json:"channels,omitempty"`
-	// Changes describe what differs from the original.
+	// Changes describe the differences from the original.
 	Changes []string `json:"changes,omitempty"`
 }
 
@@ -99,7 +99,7 @@ func (p *Package) channels() map[string][]string {
 	return all
 }
 
-// convert adds the files of the new bundle to a set.
+// convert adds the files of the converted bundle to a set.
 func (b *Bundle) convert(set *changes.Set, out string) (Conversion, error) {
 	if len(b.Problems) > 0 {
 		return Conversion{}, errors.Join(asErrors(b.Problems)...)

@@ -48,7 +48,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// A bundle without old definitions is copied as it is.
+// A bundle without v1beta1 definitions is copied unchanged.
 func TestConvertCopies(t *testing.T) {
 	t.Parallel()
 	out, made := convert(t, "testdata/lamp")
@@ -91,7 +91,7 @@ func TestConvertWritesNothingOnErrors(t *testing.T) {
 	}
 }
 
-// An API server accepts a converted definition, and keeps what it kept before: fields that no schema mentions.
+// An API server accepts a converted definition, and preserves the same fields as before: those that no schema mentions.
 func TestConvertedDefinitions(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)

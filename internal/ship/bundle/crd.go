@@ -26,8 +26,8 @@ var definitions = func() *runtime.Scheme {
 	return scheme
 }()
 
-// convertCRD converts a definition from v1beta1, and lists what is not the same afterwards. It fails if the result would accept
-// other objects than the original, or would drop fields of stored objects.
+// convertCRD converts a definition from v1beta1, and lists the differences. It fails if the result would accept other objects than the
+// original, or would drop fields of stored objects.
 func convertCRD(object project.Object) (*apiextensionsv1.CustomResourceDefinition, []string, error) {
 	old := &v1beta1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, old); err != nil {
@@ -65,15 +65,15 @@ func validate(crd *apiextensionsv1.CustomResourceDefinition) field.ErrorList {
 	if err := definitions.Convert(crd, internal, nil); err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
-	// A definition without exactly one storage version has an error for that, and one for the stored versions that follows from it.
+	// A definition without exactly one storage version has an error about that, and a consequential error about the stored versions.
 	return slices.DeleteFunc(validation.ValidateCustomResourceDefinition(context.Background(), internal), func(e *field.Error) bool {
 		return e.Field == "status.storedVersions"
 	})
 }
 
-// makeStructural changes the schemas of a definition so that v1 accepts them, without another meaning: v1 requires a schema, and
-// types in it. Without preserveUnknownFields, which v1 does not have, unknown fields are dropped; so each object in the schemas
-// preserves its unknown fields. It returns what it changed.
+// makeStructural changes the schemas of a definition so that v1 accepts them, without changing their meaning: v1 requires a schema, and
+// types in it. Without preserveUnknownFields, which v1 does not have, unknown fields are dropped; so each object in the schemas preserves
+// its unknown fields. It returns a description of the changes.
 func makeStructural(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	var changes []string
 	preserved := crd.Spec.PreserveUnknownFields
@@ -99,7 +99,7 @@ func makeStructural(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return changes
 }
 
-// structural counts what it changes in a schema.
+// structural counts its changes to a schema.
 type structural struct {
 	preserve          bool
 	typed, preserving int
@@ -152,7 +152,7 @@ func (s *structural) setType(schema *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// isIntOrString reports whether alternatives are the two types of an IntOrString, which v1 only allows in another form.
+// isIntOrString reports whether alternatives are the two types of an IntOrString, which v1 allows only in another form.
 func isIntOrString(alternatives []apiextensionsv1.JSONSchemaProps) bool {
 	var types []string
 	for _, one := range alternatives {

@@ -142,7 +142,7 @@ var relatedImagesRule = &check{rule.Rule{
 	}
 }}
 
-// Values of annotations that catalogs of operators for people know.
+// Valid values of annotations that operator catalogs display.
 var (
 	capabilityLevels = []string{"Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot"}
 	categories       = []string{

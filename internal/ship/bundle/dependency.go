@@ -21,7 +21,7 @@ const (
 // maxConstraint is the limit of the Operator Lifecycle Manager for the size of a constraint, as JSON.
 const maxConstraint = 64 << 10
 
-// check returns what is wrong with a dependency.
+// check returns the problems with a dependency.
 func (d Dependency) check() []string {
 	switch d.Type {
 	case packageDependency:
@@ -68,7 +68,7 @@ func checkPackage(at string, fields map[string]any, version string) []string {
 // constraints are the fields of a constraint of which exactly one is set.
 var constraints = []string{"all", "any", "cel", "gvk", "not", "package"}
 
-// checkConstraint returns what is wrong with a constraint, or with the constraints in it.
+// checkConstraint returns the problems with a constraint and with its nested constraints.
 func checkConstraint(at string, fields map[string]any) []string {
 	var set, problems []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -31,8 +31,8 @@ func Rules() []*rule.Rule {
 	return append(all, packageRule, upgradeRule)
 }
 
-// Lint checks all bundles and packages below directories. against is the directory of an older version that each bundle has to
-// be a safe upgrade of, or empty. It fails if a directory cannot be read, or contains no bundle.
+// Lint checks all bundles and packages below directories. against is the directory of an older version, or empty. Each bundle has to be a
+// safe upgrade of that version. It fails if a directory cannot be read, or contains no bundle.
 func Lint(dirs []string, against string) (*doctor.Report, error) {
 	l := &linter{}
 	if against != "" {
@@ -41,7 +41,7 @@ func Lint(dirs []string, against string) (*doctor.Report, error) {
 			return nil, err
 		}
 		if err := errors.Join(asErrors(older.Problems)...); err != nil {
-			return nil, err // a comparison with a part of it would prove nothing
+			return nil, err // a comparison with an incomplete bundle would prove nothing
 		}
 		l.older = older
 	}

@@ -63,10 +63,10 @@ func TestAValidBundleHasNoFindings(t *testing.T) {
 	}
 }
 
-// mistakes are edits of the valid bundle. Each has this finding, and may have others that follow from it.
+// mistakes are edits of the valid bundle. Each causes this finding, and may cause others.
 var mistakes = []struct {
 	rule, file, old, new string
-	// at is the text of the line that the finding names, in its file. If it is empty, only the file is compared.
+	// at is the text of the line of the finding. If it is empty, only the file is compared.
 	at, message string
 }{
 	{"bundle-format", csvFile, "kind: ClusterServiceVersion", "kind: Service", "", "there is no ClusterServiceVersion"},
@@ -158,7 +158,7 @@ func messages(found []doctor.Finding) string {
 	return strings.Join(all, "\n")
 }
 
-// lineOf returns the line at a place.
+// lineOf returns the text of the line at a place.
 func lineOf(t *testing.T, at rule.Place) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.FromSlash(at.File))
@@ -172,7 +172,7 @@ func lineOf(t *testing.T, at rule.Place) string {
 	return lines[at.Line-1]
 }
 
-// Mistakes that have more than one effect, or that are not an edit of one file.
+// Invalid bundles with more than one finding, or with edits in several files.
 func TestMoreMistakes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -219,7 +219,7 @@ func TestMoreMistakes(t *testing.T) {
 	}
 }
 
-// noise returns a text that does not compress well, the same each time.
+// noise returns incompressible text, which is the same each time.
 func noise(size int) string {
 	text, state := make([]byte, size), uint32(1)
 	for i := range text {
@@ -250,7 +250,7 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// The channels of a package have to lead from each version to the newest one.
+// The upgrades in a channel of a package have to lead from each version to the newest one.
 func TestPackages(t *testing.T) {
 	t.Parallel()
 	const newest = "1.1.0/bell.clusterserviceversion.yaml"
@@ -282,7 +282,7 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// Each rule has a mistake that it finds.
+// Each rule finds at least one of the mistakes.
 func TestEachRuleIsTested(t *testing.T) {
 	t.Parallel()
 	tested := map[string]bool{"bundle-size": true, "csv-version": true, "package-channels": true, "upgrade-unsafe": true}
@@ -310,7 +310,7 @@ func TestWhatIsNotABundle(t *testing.T) {
 	}
 }
 
-// Whatever a bundle contains, it is checked without a crash.
+// No bundle crashes the checks, whatever its content is.
 func FuzzLint(f *testing.F) {
 	for _, file := range []string{csvFile, crdFile, notesFile, needsFile} {
 		content, err := os.ReadFile(filepath.Join("testdata", "lamp", filepath.FromSlash(file)))

@@ -19,14 +19,14 @@ const packageSuffix = ".package.yaml"
 
 // Package is a directory in the older layout: a file with channels, and a directory for each version.
 type Package struct {
-	// Dir is the directory as it was given.
+	// Dir is the directory as passed by the caller.
 	Dir            string
 	Name           string
 	DefaultChannel string
 	Channels       []Channel
 	// Bundles are the versions, in the order of their directories.
 	Bundles []*Bundle
-	// Problems is why the package could not be read, or not completely. Each bundle has its own.
+	// Problems are the reasons why the package could not be read, or not completely. Each bundle has its own problems.
 	Problems []Problem
 }
 
@@ -38,8 +38,8 @@ type Channel struct {
 	at rule.Place
 }
 
-// ReadPackage reads a package in the older layout. It fails if the directory cannot be read, or is not a package. All mistakes
-// in a package are its Problems, and those of its Bundles.
+// ReadPackage reads a package in the older layout. It fails if the directory cannot be read, or is not a package. All other errors are
+// added to the Problems of the package and of its Bundles.
 func ReadPackage(dir string) (*Package, error) {
 	root, err := open(dir)
 	if err != nil {
@@ -120,8 +120,8 @@ func (p *Package) Bundle(name string) *Bundle {
 	return p.Bundles[i]
 }
 
-// Chain returns the versions of a channel, from its head along replaces. It ends at a version that replaces none, replaces one
-// that is not in the package, or replaces one of the chain.
+// Chain returns the versions of a channel, from its head along replaces. It ends at a version that replaces no version, a version outside
+// of the package, or a version in the chain.
 func (p *Package) Chain(channel Channel) []*Bundle {
 	var chain []*Bundle
 	for name := channel.Head; name != ""; {
@@ -135,7 +135,7 @@ func (p *Package) Chain(channel Channel) []*Bundle {
 	return chain
 }
 
-// Found is what Find found below a directory.
+// Found is the result of Find.
 type Found struct {
 	// Bundles and Packages are directories.
 	Bundles, Packages []string

@@ -76,7 +76,7 @@ var upgradeRule = &rule.Rule{
 	Fix:    "add a new API version with a conversion, and keep the old one served",
 }
 
-// checkUpgrade compares the definitions of a bundle with those of the version before.
+// checkUpgrade compares the definitions of a bundle with the definitions of the previous version.
 func checkUpgrade(older, newer *Bundle, found *rule.Findings) {
 	for _, before := range older.CRDs {
 		after := newer.definition(before.GetName())

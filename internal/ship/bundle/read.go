@@ -34,8 +34,8 @@ const (
 	propertiesFile   = metadataDir + "/properties.yaml"
 )
 
-// Read reads the bundle in a directory, in either layout. It fails if the directory cannot be read, or is not a bundle. All
-// mistakes in a bundle are its Problems.
+// Read reads the bundle in a directory, in either layout. It fails if the directory cannot be read, or is not a bundle. All other errors
+// are added to the Problems of the bundle.
 func Read(dir string) (*Bundle, error) {
 	root, err := open(dir)
 	if err != nil {
@@ -57,13 +57,13 @@ func Read(dir string) (*Bundle, error) {
 	return r.Bundle, nil
 }
 
-// open opens a directory of which nothing outside can be read.
+// open opens a directory without access to files outside of it.
 func open(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
 	return root, unreadable(dir, err)
 }
 
-// unreadable names the directory that does not exist.
+// unreadable returns an error that names the directory if it does not exist. It returns other errors unchanged.
 func unreadable(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no directory %s; name a directory with a bundle", dir)
@@ -91,7 +91,7 @@ type reader struct {
 	files fs.FS
 }
 
-// place returns the name of a file for people.
+// place returns the name of a file for messages.
 func (r *reader) place(name string) string { return filepath.ToSlash(filepath.Join(r.Dir, name)) }
 
 // read returns the content of a file. It returns nil and adds a problem if the file cannot be read.

@@ -14,7 +14,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// testChart: a project of a chart in the layout of Operator SDK runs unchanged, with the permissions that it declares.
+// testChart: an unchanged project of a chart with the layout of Operator SDK runs with the permissions that it
+// declares.
 func testChart(t *testing.T, c *containers) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../tools/project/testdata/helm-sdk")); err != nil {

@@ -247,8 +247,8 @@ func (i *installed) kill(t *testing.T, pod string) {
 	}
 }
 
-// may checks whether the operator may list a resource, in all namespaces or in one. API servers receive permissions with a
-// delay after they were granted: check what the operator may do before what it may not do.
+// may checks whether the operator may list a resource, in all namespaces or in one. API servers receive permissions with a delay after they
+// were granted: check granted permissions before missing ones.
 func (i *installed) may(t *testing.T, group, resource, namespace string, want bool) {
 	t.Helper()
 	localtest.Eventually(t, fmt.Sprintf("the operator to have the right %t to list %s in %q", want, resource, namespace), func(ctx context.Context) error {

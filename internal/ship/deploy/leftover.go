@@ -125,7 +125,7 @@ func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error
 // unnatural returns the objects of a kind in a namespace that a client created.
 func (c *cluster) unnatural(ctx context.Context, kind schema.GroupVersionResource, namespace string) ([]string, error) {
 	found, err := c.List(ctx, kind, namespace, "")
-	if apierrors.IsForbidden(err) { // then nobody knows
+	if apierrors.IsForbidden(err) { // then it is unknown
 		return []string{kind.Resource + ", which you may not list"}, nil
 	}
 	if apierrors.IsMethodNotSupported(err) {

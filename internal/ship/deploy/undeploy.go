@@ -115,7 +115,7 @@ func (t Target) names() (name, namespace string, err error) {
 	return name, cmp.Or(t.Namespace, name+"-system"), nil
 }
 
-// prepare determines what is to be removed, and whether this is possible.
+// prepare determines which objects to remove, and whether this is possible.
 func (u *undeployer) prepare(ctx context.Context) error {
 	if err := u.read(ctx); err != nil {
 		return err

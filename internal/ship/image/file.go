@@ -20,11 +20,11 @@ type File struct {
 	Mode int64
 	// UID and GID are the owner and group, by default root.
 	UID, GID int
-	// Link makes it a symbolic link to this path.
+	// Link makes the file a symbolic link to this path.
 	Link string
-	// Same makes it a hard link to the file at this path.
+	// Same makes the file a hard link to the file at this path.
 	Same string
-	// Folder makes it a directory.
+	// Folder makes the file a directory.
 	Folder bool
 	// Size is the number of bytes that Open returns.
 	Size int64

@@ -19,9 +19,9 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// writeLayout writes the image to the OCI layout in dir, which it creates if necessary. It writes only missing blobs, keeps
-// images with other names, and returns the number of written blobs. If it fails, it removes what it added. If another process
-// is writing to the layout, it calls waiting once and waits.
+// writeLayout writes the image to the OCI layout in dir, which it creates if necessary. It writes only missing blobs, keeps images with
+// other names, and returns the number of written blobs. If it fails, it removes its additions. If another process is writing to the layout,
+// it calls waiting once and waits.
 func (s *Store) writeLayout(ctx context.Context, dir string, name Name, image Image, waiting func()) (int, error) {
 	written, err := s.lockLayout(ctx, dir, name, image, waiting)
 	if err != nil {
@@ -77,7 +77,7 @@ func sweepParts(blobs string) error {
 	return nil
 }
 
-// addition records what a run adds to a layout, each path after the directory that contains it.
+// addition records the paths that a run adds to a layout, each after the directory that contains it.
 type addition struct {
 	paths []string
 	blobs int

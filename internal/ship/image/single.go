@@ -19,7 +19,7 @@ type Single struct {
 	Files []File
 }
 
-// MakeSingle makes it.
+// MakeSingle creates the image.
 func (s *Store) MakeSingle(ctx context.Context, from Single) (Image, Layer, error) {
 	platform, err := ParsePlatform(from.Platform)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // Store is a directory of blobs, which are named by their digests.
 type Store struct{ dir string }
 
-// Open returns the store in dir, which it creates if necessary. It removes what an interrupted run left, and no other process
-// may write to the store in the meantime.
+// Open returns the store in dir, which it creates if necessary. It removes the remains of an interrupted run, and no other process may
+// write to the store in the meantime.
 func Open(dir string) (*Store, error) {
 	store := &Store{dir}
 	if err := os.MkdirAll(store.blobs(), 0o700); err != nil {
@@ -31,7 +31,7 @@ func Open(dir string) (*Store, error) {
 	return store, store.sweep()
 }
 
-// sweep removes what an interrupted run left.
+// sweep removes the remains of an interrupted run.
 func (s *Store) sweep() error {
 	for _, pattern := range []string{"blobs/sha256/" + unfinished + "*", loadFile, partOf(loadFile)} {
 		left, err := glob.In(s.dir, pattern)

@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// writeWhole replaces a file when the new one is complete. Until then, the new file has a hidden name in the same directory,
-// which is always the same: the next run overwrites what an interrupted run left.
+// writeWhole replaces a file when the new one is complete. Until then, the new file has a hidden name in the same directory, which is
+// always the same: the next run overwrites the remains of an interrupted run.
 func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	part := partOf(path)
 	file, lock, err := openPart(part, mode)

@@ -104,7 +104,7 @@ func (w *Fixture) Gone(object client.Object) {
 	})
 }
 
-// Sees waits until the status of a Box lists what an observer saw.
+// Sees waits until the status of a Box lists the observations of an observer.
 func (w *Fixture) Sees(b *Box, want ...string) {
 	w.Helper()
 	w.Eventually(fmt.Sprintf("status.seen to be %q", want), func(ctx context.Context) error {

@@ -8,13 +8,13 @@ import (
 	"github.com/operon-framework/operon/durable"
 )
 
-// Record records what steps have done.
+// Record records the executed steps.
 type Record struct {
 	mu   sync.Mutex
 	done []string
 }
 
-// All returns what was done, in order.
+// All returns the executed steps, in order.
 func (d *Record) All() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -27,7 +27,7 @@ func (d *Record) add(what string) {
 	d.done = append(d.done, what)
 }
 
-// Step returns a step that records what it does.
+// Step returns a step that records its execution.
 func (d *Record) Step(name string, then func(context.Context, *durable.Attempt) error) durable.Step[string] {
 	return durable.Step[string]{
 		Name: name,

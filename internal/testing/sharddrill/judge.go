@@ -146,9 +146,9 @@ func resource(w Write) string {
 	return resource
 }
 
-// judgeChanges finds changes of owners that no replica handled. Further changes of an object that is already waiting wait
-// together with the first one. Any write of an object shows what was handled before it, so the last changes can be judged only
-// if each object is written once at the end.
+// judgeChanges finds changes of owners that no replica handled. Further changes of an object that is already waiting wait together with the
+// first one. Each write of an object shows which changes were handled before it, so the last changes can be judged only if each object is
+// written once at the end.
 func (v *Verdict) judgeChanges(writes []Write, limit time.Duration) {
 	waiting, managed := map[string]change{}, managed(writes)
 	end := time.Time{}

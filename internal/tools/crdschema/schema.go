@@ -83,7 +83,7 @@ func (s *Schema) Normalized(fields map[string]any) map[string]any {
 	return fields
 }
 
-// Written returns what an API server stores when a client writes an object: the normalized object, without its status if the
+// Written returns the object that an API server stores when a client writes an object: the normalized object, without its status if the
 // status is a subresource.
 func (s *Schema) Written(fields map[string]any) map[string]any {
 	if s != nil && s.status {

@@ -21,7 +21,7 @@ func Rules() []*rule.Rule {
 	return slices.Concat(manifest.Rules, code.Rules, []*rule.Rule{ignoreComment, ignoreUnused})
 }
 
-// Options select what is checked.
+// Options select the checks.
 type Options struct {
 	// Only lists the rules to check, by default all. Skip lists the rules not to check.
 	Only, Skip []string
@@ -83,7 +83,7 @@ func near(name string) string {
 	return ""
 }
 
-// asks reports whether a rule is to be checked.
+// asks reports whether a rule is selected.
 func (o Options) asks(r *rule.Rule) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, r.Name)) && !slices.Contains(o.Skip, r.Name)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// TestGallery: the rules find the mistakes of operators with real mistakes, each in its own file, and nothing in the correct
-// ones, whose names begin with ok.
+// TestGallery: the rules find the bugs of operators with real bugs, each in its own file, and nothing in the correct ones, whose names
+// begin with ok.
 func TestGallery(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.Abs("../../../prove/testdata/gallery")

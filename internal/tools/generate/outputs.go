@@ -28,8 +28,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Outputs selects what is generated on request from the generated manifests. Each value is the output directory or file,
-// relative to the project; "" disables the output.
+// Outputs selects the optional outputs that are derived from the generated manifests. Each value is the output
+// directory or file, relative to the project; "" disables the output.
 type Outputs struct {
 	// Docs is the directory for the API's reference in Markdown.
 	Docs string

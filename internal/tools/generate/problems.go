@@ -121,7 +121,7 @@ func fieldOf(files *token.FileSet, spec *ast.TypeSpec, position string) (name st
 	at := spec.Name.Name
 	ast.Inspect(spec, func(node ast.Node) bool {
 		if _, comment := node.(*ast.CommentGroup); comment || node == nil || name != "" {
-			return false // markers have names of their own
+			return false // markers have their own names
 		}
 		if field, ok := node.(*ast.Field); ok && len(field.Names) > 0 {
 			at = spec.Name.Name + "." + field.Names[0].Name

@@ -42,8 +42,7 @@ type job struct {
 	nowhere bool
 }
 
-// placing is a generator that reports places in the code, notes about what it cannot determine, and doubts whether the code
-// compiles.
+// placing is a generator that reports places in the code, notes about facts that it cannot determine, and doubts whether the code compiles.
 type placing interface {
 	With(files *token.FileSet, note func(string), doubt func()) genall.Generator
 }

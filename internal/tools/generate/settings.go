@@ -11,8 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/flagerror"
 )
 
-// Settings define what is generated in an Operon project. They are flags in the project's `//go:generate operon generate …`
-// line.
+// Settings define the generated files of an Operon project. They are flags in the project's `//go:generate operon generate …` line.
 type Settings struct {
 	// Paths are the patterns of packages to generate from.
 	Paths []string

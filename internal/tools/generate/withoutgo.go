@@ -16,8 +16,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// generateWithoutGo plans the manifests of an operator that runs watches.yaml: what follows from its charts, and the outputs on
-// request. A manifest without chartkind.Mark is the author's own, and stays as it is.
+// generateWithoutGo plans the manifests of an operator that runs watches.yaml: the manifests that are derived from its charts, and the
+// requested outputs. A manifest without chartkind.Mark is the author's own, and is not changed.
 func (p *planning) generateWithoutGo(ctx context.Context) error {
 	outputs, err := p.outputsWithoutGo()
 	if err != nil {
@@ -48,7 +48,7 @@ func (p *planning) generateWithoutGo(ctx context.Context) error {
 	return p.notePowers()
 }
 
-// outputsWithoutGo returns the outputs on request, and rejects flags for what follows from Go types.
+// outputsWithoutGo returns the requested outputs. It rejects flags for outputs that are derived from Go types.
 func (p *planning) outputsWithoutGo() (*Outputs, error) {
 	settings, err := parseSettings(p.options.Flags...)
 	if err != nil {

@@ -39,7 +39,8 @@ func generated(t *testing.T, dir string, flags ...string) (written, notes string
 	return strings.Join(files, " "), strings.Join(result.Notes, "\n")
 }
 
-// What a chart determines is generated again when the chart changes, and what the author wrote stays.
+// Manifests that are derived from a chart are generated again when the chart changes, and manifests of the author are
+// not changed.
 func TestGenerateFromAChart(t *testing.T) {
 	t.Parallel()
 	dir := fromChart(t)
@@ -75,7 +76,8 @@ func TestGenerateFromAChart(t *testing.T) {
 	}
 }
 
-// The manifests of an Operator SDK project stay, and all that installs the operator is generated from them.
+// The manifests of an Operator SDK project are not changed, and all manifests that install the operator are generated
+// from them.
 func TestGenerateInAProjectOfOperatorSDK(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

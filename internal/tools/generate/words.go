@@ -40,8 +40,8 @@ func asRemark(dir string, problem packages.Error) remark {
 	return remark{file: found[1], line: line, col: col, text: problem.Msg}
 }
 
-// explain converts remarks into errors that a user can fix: it leaves out consequences of another mistake in the same line,
-// and names markers and their arguments.
+// explain converts remarks into errors that a user can fix: it leaves out consequences of another error in the same line, and names markers
+// and their arguments.
 func explain(all []remark, registry *markers.Registry) []remark {
 	slices.SortStableFunc(all, func(a, b remark) int {
 		return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line, weight(a)-weight(b))

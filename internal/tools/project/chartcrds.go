@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// chartCRDs reads the CustomResourceDefinitions in the directories crds of the charts that a WatchesFile names, except those that
-// the project has itself. Whoever installs the operator installs them, so that the operator needs no permission to do so.
+// chartCRDs reads the CustomResourceDefinitions in the crds directories of the charts in a WatchesFile, except definitions that the project
+// itself contains. They are installed together with the operator, so that the operator needs no permission to install them.
 func chartCRDs(root string, own []Object) ([]Object, error) {
 	content, err := os.ReadFile(filepath.Join(root, WatchesFile))
 	if err != nil {
@@ -48,8 +48,8 @@ func chartCRDs(root string, own []Object) ([]Object, error) {
 	return found, nil
 }
 
-// crdsOfChart reads those of a chart and of the charts in it. It does not use Helm's loader, because tests of authors' operators link this
-// package, and their modules should not need Helm.
+// crdsOfChart reads the CustomResourceDefinitions of a chart and of its subcharts. It does not use Helm's loader, because tests of authors'
+// operators link this package, and their modules should not need Helm.
 func crdsOfChart(root, place string) ([]Object, error) {
 	from := place
 	if !filepath.IsAbs(from) {
@@ -77,13 +77,13 @@ func crdsOfChart(root, place string) ([]Object, error) {
 }
 
 var (
-	// chartCRD matches the manifests in the directory crds of a chart and of the charts in it.
+	// chartCRD matches the manifests in the crds directories of a chart and of its subcharts.
 	chartCRD = regexp.MustCompile(`^(charts/[^/]+/)*crds/.+\.(yaml|yml|json)$`)
-	// packedChart matches charts in a chart that helm package made.
+	// packedChart matches packaged subcharts.
 	packedChart = regexp.MustCompile(`^(charts/[^/]+/)*charts/[^/]+\.tgz$`)
 )
 
-// maxChart is the largest size of a packed chart, as a limit for what a broken archive can do.
+// maxChart is the maximum size of an unpacked chart, which limits the damage of a broken archive.
 const maxChart = 100 << 20
 
 // chartFile is a manifest with CustomResourceDefinitions. Its name is relative to the chart.
@@ -92,7 +92,7 @@ type chartFile struct {
 	content []byte
 }
 
-// chartFiles reads them from a directory or an archive.
+// chartFiles reads the chartFiles in a directory or an archive.
 func chartFiles(from string) ([]chartFile, error) {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -121,7 +121,7 @@ func chartFiles(from string) ([]chartFile, error) {
 	return found, err
 }
 
-// opened returns a file that matches chartCRD, or the files in one that matches packedChart.
+// opened returns a file that matches chartCRD, or the files in an archive that matches packedChart.
 func opened(name string, content []byte) ([]chartFile, error) {
 	if packedChart.MatchString(name) {
 		return unpacked(name+"/", content)
@@ -129,7 +129,7 @@ func opened(name string, content []byte) ([]chartFile, error) {
 	return []chartFile{{name, content}}, nil
 }
 
-// unpacked reads the files of an archive, whose entries are in a directory with the name of the chart.
+// unpacked reads the files of an archive, whose entries are in a directory with the chart's name.
 func unpacked(prefix string, content []byte) ([]chartFile, error) {
 	plain, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {

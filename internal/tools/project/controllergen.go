@@ -101,7 +101,7 @@ func readMakefile(dir string) (*makefile.File, error) {
 	return nil, nil
 }
 
-// wanted reports whether the recipe of a target is one of those that generate.
+// wanted reports whether the recipe of a target is one of the recipes that generate.
 func wanted(read *makefile.File, commands []makefile.Command, target string) bool {
 	usual := slices.ContainsFunc(commands, func(c makefile.Command) bool {
 		return needed(read, c.Target) && generates(argumentsOf(c.Words))

@@ -5,16 +5,17 @@ import (
 	"path/filepath"
 )
 
-// WatchesFile is the file that makes a directory without go.mod the project of an operator without Go.
+// WatchesFile is the name of the file that makes a directory without go.mod the project of an operator without Go code.
 const WatchesFile = "watches.yaml"
 
-// StockMain is the main package of an operator without Go: the program that runs a WatchesFile.
+// StockMain is the main package of an operator without Go code: the program that runs a WatchesFile.
 const StockMain = "github.com/operon-framework/operon/cmd/operon-engine"
 
-// Stock reports whether the operator is the program that runs a WatchesFile, so that the project has no Go sources.
+// Stock reports whether the operator is the program that runs a WatchesFile. In this case, the project has no Go
+// sources.
 func (m Main) Stock() bool { return m.Package == StockMain }
 
-// WithoutGo reports whether dir is the project of an operator without Go.
+// WithoutGo reports whether dir is the project of an operator without Go code.
 func WithoutGo(dir string) bool {
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 		return false
@@ -23,5 +24,5 @@ func WithoutGo(dir string) bool {
 	return err == nil
 }
 
-// stockModule is what the project of an operator without Go has instead of a go.mod. The program has the flags of Operon.
+// stockModule replaces go.mod in the project of an operator without Go code. The program has Operon's flags.
 func stockModule(dir string) Module { return Module{Path: filepath.Base(dir), Framework: Operon} }

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// A directory with watches.yaml and without go.mod is the project of an operator without Go.
+// A directory with watches.yaml and without go.mod is the project of an operator without Go code.
 func TestReadAnOperatorWithoutGo(t *testing.T) {
 	t.Parallel()
 	p, err := project.Read(filepath.Join("testdata", "helm-sdk"), project.Options{})
@@ -27,7 +27,8 @@ func TestReadAnOperatorWithoutGo(t *testing.T) {
 	}
 }
 
-// Definitions in the crds of a chart, and of the charts in it, are those of the project, unless it has its own.
+// Definitions in the crds directories of a chart and of its subcharts belong to the project, unless the project
+// contains them itself.
 func TestCRDsOfCharts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,7 +71,7 @@ func TestCRDsOfCharts(t *testing.T) {
 	}
 }
 
-// pack packs the directory of a chart as helm package does.
+// pack packs the directory of a chart like `helm package`.
 func pack(t *testing.T, dir, archive string) {
 	t.Helper()
 	testaid.Write(t, archive, "")

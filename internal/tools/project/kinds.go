@@ -141,7 +141,7 @@ func sourcesIn(folder string) ([]source, error) {
 	return sources, nil
 }
 
-// apiPackage is a Go package as far as it is known from its comments and declarations.
+// apiPackage is a Go package with the properties known from its comments and declarations.
 type apiPackage struct {
 	fset           *token.FileSet
 	name           string // of the package

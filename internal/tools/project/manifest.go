@@ -57,7 +57,7 @@ func isManifest(name string) bool {
 	return slices.Contains(extensions, filepath.Ext(name)) && !strings.HasPrefix(name, "kustom")
 }
 
-// readCRDs reads those of the project, and of the charts of an operator without Go.
+// readCRDs reads the CustomResourceDefinitions of the project and, for an operator without Go code, of its charts.
 func readCRDs(root string) ([]Object, error) {
 	own, err := ReadCRDs(root)
 	if err != nil || !WithoutGo(root) {

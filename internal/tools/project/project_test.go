@@ -109,7 +109,7 @@ func TestReadFindsKubebuildersName(t *testing.T) {
 	}
 }
 
-// TestReadSaysWhatIsWrong covers all mistakes. Each error describes what to do.
+// TestReadSaysWhatIsWrong covers all errors. Each error describes what to do.
 func TestReadSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	const sample = "config/samples/web.yaml"

@@ -18,8 +18,8 @@ import (
 // operonModule is the path of the module of StockMain.
 const operonModule = "github.com/operon-framework/operon"
 
-// StockSources returns the directory of the module to build StockMain in: the checkout that this executable was built from, or
-// else the module of its released version, which the go command downloads.
+// StockSources returns the directory of the module in which StockMain is built: the checkout from which this executable was built, or else
+// the module of its released version, which the go command downloads.
 func StockSources(ctx context.Context) (string, error) {
 	_, source, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(source), "..", "..", "..")

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
-// Each mistake results in one error, at its line.
+// Each invalid file results in one error, at the line of the problem.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{

@@ -25,8 +25,8 @@ var powers = []struct {
 	},
 }
 
-// Powers describes what rules for the whole cluster allow that leads to other permissions, in words that follow "may". Rules
-// that name objects are ignored.
+// Powers describes permissions in cluster-wide rules that lead to other permissions, as clauses that follow "may". Rules that name objects
+// are ignored.
 func Powers(rules []rbacv1.PolicyRule) []string {
 	var found []string
 	for _, rule := range rules {

@@ -219,7 +219,7 @@ func mentions(node ast.Node, of, name string) bool {
 	return syntax.Any(node, func(expression ast.Expr) bool { return isName(expression, of, name) })
 }
 
-// addToScheme plans to add a kind to those that the package in a directory registers.
+// addToScheme plans to add a kind to the kinds that the package in a directory registers.
 func (p *Plan) addToScheme(t *tree, folder, kind string) error {
 	var found *source
 	err := eachSource(t.place(folder), func(name string, content []byte) error {

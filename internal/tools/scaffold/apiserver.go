@@ -158,7 +158,7 @@ func (p *Plan) serveAPI(t *tree, n about) (alias string, err error) {
 	return alias, p.rewrite(s)
 }
 
-// addScheme adds the kinds of another package to those that a function registers.
+// addScheme adds the kinds of another package to the kinds that a function registers.
 func (s *source) addScheme(register ast.Expr, alias string) {
 	const machinery = "k8s.io/apimachinery/pkg/runtime"
 	name := s.addImport(machinery, "k8s.io", "k8s")

@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// FromChart describes the project of an operator without Go to create from a Helm chart.
+// FromChart describes a project of an operator without Go code to create from a Helm chart.
 type FromChart struct {
 	// Dir is the directory of the project. It need not exist.
 	Dir string
@@ -26,7 +26,8 @@ type FromChart struct {
 	Chart string
 	// Domain completes a Group without a dot. The default is example.com.
 	Domain string
-	// Group, Version and Kind are those of the custom resources. The defaults are charts, v1alpha1, and the chart's name.
+	// Group, Version and Kind are the API group, version and kind of the custom resources. The defaults are charts, v1alpha1, and the
+	// chart's name.
 	Group, Version, Kind string
 }
 
@@ -58,7 +59,7 @@ func (o FromChart) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	return p, p.check()
 }
 
-// addManifests plans the manifests that follow from the chart.
+// addManifests plans the manifests that are derived from the chart.
 func (p *Plan) addManifests(ctx context.Context, chart *helm.Chart, name string, kind schema.GroupVersionKind) error {
 	of := chartkind.Kind{GroupVersionKind: kind, Chart: chart}
 	definition, err := chartkind.CRD(of)
@@ -80,7 +81,7 @@ func (p *Plan) addManifests(ctx context.Context, chart *helm.Chart, name string,
 	return p.fill("README.md", "chartproject.md", map[string]string{"Name": name, "Chart": chart.Name(), "Kind": kind.Kind, "Sample": lower})
 }
 
-// sampleOf returns a custom resource with the values of the chart, and their comments.
+// sampleOf returns a custom resource with the values of the chart, including their comments.
 func sampleOf(chart *helm.Chart, kind schema.GroupVersionKind, name string) ([]byte, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "apiVersion: %s\nkind: %s\nmetadata:\n  name: %s-sample\nspec:", kind.GroupVersion(), kind.Kind, name)
@@ -136,7 +137,7 @@ func (o *FromChart) complete(chart string) (schema.GroupVersionKind, error) {
 	return schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}, nil
 }
 
-// kindOf returns the name of a chart as that of a kind: my-till is MyTill.
+// kindOf converts the name of a chart to the name of a kind: my-till becomes MyTill.
 func kindOf(chart string) string {
 	var kind strings.Builder
 	for word := range strings.FieldsFuncSeq(chart, func(r rune) bool { return r == '-' || r == '_' || r == '.' }) {

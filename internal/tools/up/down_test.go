@@ -62,7 +62,7 @@ func TestDownRunsTheOperatorForFinalizers(t *testing.T) {
 func TestDownSaysWhichObjectWaitsForWhichFinalizer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.edit(t, "main.go", `object{"finalizers": []string{}}`, `object{}`) // minds nothing
+	f.edit(t, "main.go", `object{"finalizers": []string{}}`, `object{}`) // the operator clears no finalizers
 	if got := f.once(t, nil); got.err != nil {
 		t.Fatal(got.err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// endpointFile is a file in a project's state directory. While the operator runs, it holds the address at which the operator
-// answers probes and, if it is built with Operon, reports what it did.
+// endpointFile is a file in a project's state directory. While the operator runs, it holds the address at which the operator answers probes
+// and, if it is built with Operon, reports its reconciles.
 const endpointFile = "endpoint"
 
 // Endpoints returns the addresses, HOST:PORT, of the operators that Run runs on this machine. Addresses of operators whose

@@ -8,8 +8,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// TestAProjectOfOperatorSDKsHelm runs a project in the layout of Operator SDK's Helm operator without a change. It has no Go
-// sources: the program that runs watches.yaml is built instead.
+// TestAProjectOfOperatorSDKsHelm runs an unchanged project with the layout of Operator SDK's Helm operator. It has no Go sources: the
+// program that runs watches.yaml is built instead.
 func TestAProjectOfOperatorSDKsHelm(t *testing.T) {
 	t.Parallel()
 	f := &fixture{dir: t.TempDir(), env: localtest.Shared(t)}

@@ -51,7 +51,7 @@ func TestTheGaugeReadsTheOperatorThatItFollows(t *testing.T) {
 	if got, rate := g.count(); got != 20 || rate <= 0 {
 		t.Errorf("%v, %v a second", got, rate)
 	}
-	g.follow(1) // nobody listens there
+	g.follow(1) // no server listens there
 	if got, _ := g.count(); g.read(t.Context()) || got != -1 {
 		t.Errorf("another operator: %v", got)
 	}

@@ -61,8 +61,8 @@ func TestOnceLeavesNoCredentials(t *testing.T) {
 	}
 }
 
-// TestOnceSaysWhatIsWrong covers mistakes of authors in a project that can be read. Each must be reported with its cause, and
-// must leave no operator running.
+// TestOnceSaysWhatIsWrong covers errors of authors in a project that can be read. Each must be reported with its cause, and must leave no
+// operator running.
 func TestOnceSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -181,7 +181,7 @@ func strip(value any) {
 type script struct {
 	ctx   context.Context
 	child *child
-	seen  []string // what was answered
+	seen  []string // the recorded responses
 	err   error
 }
 

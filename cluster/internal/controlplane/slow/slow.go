@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// watchStalls is the percentage of draws that stall a watch, requestStalls is the percentage of requests that are delayed.
+// watchStalls is the percentage of draws that stall a watch, and requestStalls is the percentage of requests that are delayed.
 const watchStalls, requestStalls = 30, 10
 
 // Handler wraps the handler of an API server. Requests during the start of a control plane are not delayed.

@@ -41,7 +41,7 @@ func view(dir string) error {
 	return nil
 }
 
-// renew replaces a directory, in this namespace only, by one with the same contents except the entries in anew.
+// renew replaces a directory, in this namespace only, with one that has the same contents except the entries in anew.
 func renew(folder string, anew []string, dir string) error {
 	real, err := filepath.EvalSymlinks(folder)
 	if err != nil {

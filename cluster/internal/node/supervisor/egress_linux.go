@@ -59,9 +59,9 @@ func openWayOut() error {
 	return nil
 }
 
-// routeOut makes routes by which nothing is sent. What the node itself sends needs one, or fails
-// before the rules are asked. What pods send is led away before routes are, if it is TCP;
-// anything else is refused, of which the kernel tells the pod.
+// routeOut adds routes for packets to the outside, none of which are actually sent. Packets of the node itself need a
+// route, or the connection fails before the nftables rules are evaluated. TCP packets of pods are redirected before
+// routing. All other packets of pods are rejected, and the kernel reports this to the pod.
 func routeOut() error {
 	bridge, err := netlink.LinkByName(settings.Bridge)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestTooFewWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	few := limit
-	few.Cur = uint64(before + watchesOfContainerd + watchesOfOthers) // which leaves none for others
+	few.Cur = uint64(before + watchesOfContainerd + watchesOfOthers) // leaves none for others
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,5 @@
-// Package code contains the lint rules for Go code: mistakes in reconcilers and composers that show only in production. They
-// check type-checked code and everything that Reconcile calls, never names alone. They prefer to miss a mistake rather than
-// report correct code.
+// Package code contains the lint rules for Go code: mistakes in reconcilers and composers that show only in production. They check
+// type-checked code and everything that Reconcile calls, never names alone. They prefer to miss a bug rather than report correct code.
 //
 // Rules lists them all.
 package code

@@ -108,7 +108,7 @@ func callsFunction(info *types.Info, node ast.Node, f *rule.Function) bool {
 	})
 }
 
-// isEmpty tells ctrl.Result{}.
+// isEmpty reports whether an expression is ctrl.Result{}.
 func isEmpty(e ast.Expr) bool {
 	literal, ok := ast.Unparen(e).(*ast.CompositeLit)
 	return ok && len(literal.Elts) == 0

@@ -73,7 +73,7 @@ func speaksOfDeletion(node ast.Node) bool {
 	})
 }
 
-// isNil tells nil.
+// isNil reports whether an expression is nil.
 func isNil(info *types.Info, e ast.Expr) bool {
 	name, ok := ast.Unparen(e).(*ast.Ident)
 	return ok && info.Uses[name] == types.Universe.Lookup("nil")

@@ -58,7 +58,7 @@ var configMapCache = &rule.Rule{
 	},
 }
 
-// configMapCacheOnce: as there.
+// configMapCacheOnce: see secretCacheOnce.
 type configMapCacheOnce struct{}
 
 // eachCall visits all calls.

@@ -82,7 +82,7 @@ type ruleCheck struct {
 	problems    field.ErrorList
 }
 
-// unbounded stands for lists and maps without a limit.
+// unbounded is the size of lists and maps without a limit.
 const unbounded = 0
 
 // walk checks a schema that applies to many values of one object.

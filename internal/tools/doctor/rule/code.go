@@ -200,7 +200,7 @@ func (c *Code) functions(matches func(*Function) bool) []*Function {
 	return slices.DeleteFunc(slices.Clone(c.Functions), func(f *Function) bool { return !matches(f) })
 }
 
-// Callers returns those of the functions among that reach f, without f itself.
+// Callers returns the functions in among that reach f, without f itself.
 func (c *Code) Callers(f *Function, among []*Function) []*Function {
 	return slices.DeleteFunc(slices.Clone(among), func(other *Function) bool { return other == f || !slices.Contains(c.Reach(other), f) })
 }

@@ -29,19 +29,19 @@ const (
 // Severities lists all severities, the most severe first.
 var Severities = []Severity{Error, Warning, Advice}
 
-// Rule describes one kind of mistake.
+// Rule describes one kind of problem.
 type Rule struct {
 	// Name is the name in findings, flags and comments, in lower case and with hyphens.
 	Name string
 	// Severity is the severity of its findings.
 	Severity Severity
-	// About describes the mistake in one sentence.
+	// About describes the problem in one sentence.
 	About string
 	// Reason describes the consequences in production in one or two sentences.
 	Reason string
 	// Fix describes what to do.
 	Fix string
-	// Check adds a finding for each place with the mistake. It is nil for rules about other subjects.
+	// Check adds a finding for each place with the problem. It is nil for rules about other subjects.
 	Check func(s *Subject, found *Findings)
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// record is the file that lists what was generated, so that edits can be detected.
+	// record is the file that lists the generated files, so that edits can be detected.
 	record = ".generated.yaml"
 	// conflicts is the directory for generated files that could not replace an edited file.
 	conflicts = ".conflicts"
@@ -31,7 +31,7 @@ type Merged struct {
 	Notes []string
 }
 
-// generated is the record of what an earlier run wrote.
+// generated is the record of the files that an earlier run wrote.
 type generated struct {
 	// Files holds the files and their checksums.
 	Files map[string]string `json:"files"`
@@ -42,11 +42,10 @@ type generated struct {
 // Merge updates a chart. The argument there holds the current files of the chart's directory, none for a new chart; now holds
 // the files returned by [Files].
 //
-// Guarantees: an unedited file is replaced by what is generated, or deleted. A file that was edited or removed stays so; if
-// its generated content has changed, too, the new content is written to .conflicts, and this is noted as long as it exists.
-// In Chart.yaml and values.yaml this applies to each key, and comments and order are retained. Without a record, as in a
-// chart that was written manually, every file counts as edited. The same input results in the same chart, and a second merge
-// changes nothing.
+// Guarantees: an unedited file is replaced by the generated one, or deleted. A file that was edited or removed is not changed; if its
+// generated content has changed, too, the new content is written to .conflicts, and this is noted as long as it exists. In Chart.yaml and
+// values.yaml this applies to each key, and comments and order are retained. Without a record, as in a chart that was written manually,
+// every file counts as edited. The same input results in the same chart, and a second merge changes nothing.
 //
 // It fails if the record or a file that is merged by key cannot be read.
 func Merge(there, now map[string][]byte) (*Merged, error) {

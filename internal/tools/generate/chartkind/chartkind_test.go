@@ -99,7 +99,7 @@ properties:
 	}
 }
 
-// What a CRD cannot express stays open, and required fields are not required, because the chart has defaults.
+// Parts that a CRD cannot express are left open, and required fields are not required, because the chart has defaults.
 func TestSchemaOfJSONSchema(t *testing.T) {
 	t.Parallel()
 	got := specOf(t, map[string]string{"values.schema.json": `{
@@ -136,7 +136,8 @@ func parsed(t *testing.T, text string) map[string]any {
 	return value
 }
 
-// The permissions include optional parts, hooks, lookups, generated values, and what Roles of the chart grant.
+// The permissions cover optional parts, hooks, lookups, generated values, and the permissions that Roles of the chart
+// grant.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	const object = "apiVersion: %s\nkind: %s\nmetadata: {name: a}\n"

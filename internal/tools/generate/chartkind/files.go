@@ -12,8 +12,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Files returns the manifests of the project in dir that follow from its charts, by their names: the CustomResourceDefinition of
-// each kind, and the permissions of the operator. A file without Mark is the author's own: it is in kept, and not in files.
+// Files returns the manifests that are derived from the charts of the project in dir, by their names: the CustomResourceDefinition of each
+// kind, and the permissions of the operator. A file without Mark is the author's own. It is listed in kept instead of files.
 func Files(ctx context.Context, dir, operator string) (files map[string][]byte, kept []string, err error) {
 	kinds, err := read(dir)
 	if err != nil {
@@ -34,7 +34,7 @@ func Files(ctx context.Context, dir, operator string) (files map[string][]byte, 
 			kept = append(kept, name)
 			return
 		}
-		files[name] = content // who writes it reports what else prevents reading it
+		files[name] = content // any other read error also occurs when the file is written
 	}
 	for _, kind := range kinds {
 		content, err := CRD(kind)
@@ -48,7 +48,7 @@ func Files(ctx context.Context, dir, operator string) (files map[string][]byte, 
 	return files, kept, err
 }
 
-// read reads the kinds of a watches.yaml, and their charts.
+// read reads the kinds in watches.yaml, and their charts.
 func read(dir string) ([]Kind, error) {
 	watches, err := engine.Read(filepath.Join(dir, project.WatchesFile), helm.Engine{})
 	if err != nil {
@@ -69,7 +69,7 @@ func read(dir string) ([]Kind, error) {
 	return kinds, nil
 }
 
-// definitionFile returns the file of the definition of a kind, or where to write one.
+// definitionFile returns the file that contains the definition of a kind, or the file to create.
 func definitionFile(definitions []project.Object, kind Kind) string {
 	name := Plural(kind.Kind) + "." + kind.Group
 	for _, one := range definitions {
@@ -80,7 +80,8 @@ func definitionFile(definitions []project.Object, kind Kind) string {
 	return path.Join(project.CRDFolder, kind.Group+"_"+Plural(kind.Kind)+".yaml")
 }
 
-// roleFile returns the file of the permissions that was generated, or the first one with others, or where to write one.
+// roleFile returns the file with the generated permissions, or else the first file with Roles, or else the file to
+// create.
 func roleFile(dir string, grants []project.Object) string {
 	usual := path.Join(project.RBACFolder, RoleFile)
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(usual))); err == nil || len(grants) == 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/engine/helm"
 )
 
-// Verbs on what an operator creates, and on what it reads.
+// Verbs for the objects that an operator creates, and for the objects that it reads.
 var (
 	managing = []string{"create", "delete", "get", "list", "patch", "watch"}
 	reading  = []string{"get", "list", "watch"}
@@ -27,7 +27,7 @@ var (
 // maxVariants limits how often a chart is rendered.
 const maxVariants = 200
 
-// RoleFile is the usual name of the file with what Roles returns.
+// RoleFile is the usual name of the file with the Roles.
 const RoleFile = "role.yaml"
 
 // Roles returns the ClusterRole and the Role of an operator for the objects of kinds, as YAML with Mark.
@@ -40,7 +40,7 @@ func Roles(ctx context.Context, operator string, kinds ...Kind) ([]byte, error) 
 	}
 	r.allow("", "events", "create", "patch")
 	r.allow("events.k8s.io", "events", "create", "patch")
-	r.allow("", "secrets", reading...) // of releases that are taken over
+	r.allow("", "secrets", reading...) // for releases that are taken over
 	all := &rbacv1.ClusterRole{
 		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: operator}, Rules: r.list(),
 	}
@@ -61,8 +61,9 @@ func Roles(ctx context.Context, operator string, kinds ...Kind) ([]byte, error) 
 	return text.Bytes(), nil
 }
 
-// addKind allows what the objects of a kind need. Its chart is rendered with its values, and then with all of its switches on and
-// with each of them turned, so that kinds of optional parts are included. Variants that the chart refuses are left out.
+// addKind adds the permissions that the objects of a kind need. Its chart is rendered with its default values, then with all boolean values
+// set to true, and then with each of them inverted, so that kinds of optional parts are included. Variants that the chart rejects are left
+// out.
 func (r rules) addKind(ctx context.Context, kind Kind) error {
 	preview, err := kind.Chart.Preview(ctx, "release-name", nil)
 	if err != nil {
@@ -84,7 +85,7 @@ func (r rules) addKind(ctx context.Context, kind Kind) error {
 	return nil
 }
 
-// rules are the verbs that are allowed on resources.
+// rules are the allowed verbs by resource.
 type rules map[schema.GroupResource]map[string]bool
 
 func (r rules) allow(group, resource string, verbs ...string) {
@@ -97,7 +98,7 @@ func (r rules) allow(group, resource string, verbs ...string) {
 	}
 }
 
-// add allows what a rendered release needs.
+// add adds the permissions that a rendered release needs.
 func (r rules) add(preview *helm.Preview) {
 	for _, object := range slices.Concat(preview.Objects, preview.Hooks) {
 		r.allowKind(object.GroupVersionKind(), managing)
@@ -116,7 +117,7 @@ func (r rules) allowKind(kind schema.GroupVersionKind, verbs []string) {
 	r.allow(resource.Group, resource.Resource, verbs...)
 }
 
-// grant allows what a Role of the chart allows: nobody can grant permissions without having them.
+// grant adds the permissions that a Role of the chart grants, because a client can only grant permissions that it has.
 func (r rules) grant(object *unstructured.Unstructured) {
 	if object.GroupVersionKind().Group != rbacv1.GroupName {
 		return
@@ -146,7 +147,7 @@ func (r rules) list() []rbacv1.PolicyRule {
 	return list
 }
 
-// switchedOn returns values that turn every boolean of the chart on.
+// switchedOn returns values that set every boolean of the chart to true.
 func switchedOn(values map[string]any) map[string]any {
 	on := map[string]any{}
 	for key, value := range values {
@@ -160,7 +161,7 @@ func switchedOn(values map[string]any) map[string]any {
 	return on
 }
 
-// switches returns values of which each turns one boolean of the chart.
+// switches returns values, each of which inverts one boolean of the chart.
 func switches(values map[string]any) []map[string]any {
 	var all []map[string]any
 	for _, key := range slices.Sorted(maps.Keys(values)) {

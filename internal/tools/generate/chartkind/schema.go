@@ -11,9 +11,9 @@ import (
 	"github.com/operon-framework/operon/engine/helm"
 )
 
-// spec returns the schema of the spec: that of values.schema.json as far as a CustomResourceDefinition can express it, or else
-// one by the values of the chart. It accepts everything that the chart does; the chart's own schema is checked when it is
-// rendered.
+// spec returns the schema of the spec: the schema in values.schema.json as far as a CustomResourceDefinition can express it, or else a
+// schema derived from the values of the chart. It accepts everything that the chart accepts. The chart's own schema is checked when the
+// chart is rendered.
 func spec(chart *helm.Chart) (map[string]any, error) {
 	if text := chart.Schema(); len(text) > 0 {
 		var schema map[string]any
@@ -37,7 +37,7 @@ func spec(chart *helm.Chart) (map[string]any, error) {
 	return ofValue(document.Content[0]), nil
 }
 
-// open is the schema of a value that is not restricted further. An empty kind is any type.
+// open returns the schema of a value without further restrictions. An empty kind means any type.
 func open(kind string) map[string]any {
 	schema := map[string]any{"x-kubernetes-preserve-unknown-fields": true}
 	if kind != "" {
@@ -46,8 +46,8 @@ func open(kind string) map[string]any {
 	return schema
 }
 
-// ofValue returns the schema of values like one of values.yaml. A field that is missing there is allowed, because charts read
-// more than they document.
+// ofValue returns a schema for values similar to a value in values.yaml. Additional fields are allowed, because charts read more values
+// than they document.
 func ofValue(node *yaml.Node) map[string]any {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -81,7 +81,7 @@ func ofValue(node *yaml.Node) map[string]any {
 	return open("") // null, or a number that may also be written as text
 }
 
-// comment returns the comment of a value, without the marks of documentation generators.
+// comment returns the comment of a value, without the markers of documentation generators.
 func comment(key, value *yaml.Node) string {
 	text := key.HeadComment
 	if text == "" {
@@ -95,7 +95,7 @@ func comment(key, value *yaml.Node) string {
 	return strings.Join(words, " ")
 }
 
-// copied are the keywords of JSON Schema that mean the same in a CustomResourceDefinition.
+// copied are the keywords of JSON Schema that have the same meaning in a CustomResourceDefinition.
 var copied = []string{
 	"description", "title", "format", "pattern", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
 }
@@ -103,8 +103,8 @@ var copied = []string{
 // inexpressible are the keywords that a CustomResourceDefinition does not have, or only in restricted forms.
 var inexpressible = []string{"$ref", "oneOf", "anyOf", "allOf", "not", "if", "const", "patternProperties", "dependencies"}
 
-// ofSchema converts a JSON schema. What cannot be expressed is left open. Required fields are not required, because the values of the
-// chart complete those of the spec.
+// ofSchema converts a JSON schema. Parts that cannot be expressed are left open. Required fields are not required, because the chart's
+// default values complete the spec.
 func ofSchema(schema map[string]any) map[string]any {
 	if slices.ContainsFunc(inexpressible, func(keyword string) bool { return schema[keyword] != nil }) {
 		return open("")
@@ -155,7 +155,7 @@ func convertObject(schema, converted map[string]any) {
 	}
 }
 
-// typeOf returns the only type that values other than null have, or "".
+// typeOf returns the only type of values other than null, or "".
 func typeOf(written any) (kind string, nullable bool) {
 	switch written := written.(type) {
 	case string:

@@ -84,7 +84,7 @@ func TestPolicies(t *testing.T) {
 	compare(t, "testdata/good/policies.golden", files["policies.yaml"].String())
 }
 
-// Each mistake is reported at its place, and nothing is written.
+// Each invalid marker is reported at its place, and nothing is written.
 func TestMarkersWithMistakes(t *testing.T) {
 	t.Parallel()
 	files, wrong := generated(t, "testdata/bad")

@@ -91,7 +91,7 @@ func (s *splitter) endWord() {
 	}
 	word := s.word.String()
 	if len(s.words) == 0 {
-		word = strings.TrimLeft(word, "@-+") // tells make how to run the command
+		word = strings.TrimLeft(word, "@-+") // prefixes for make
 	}
 	if !s.skipWord && (len(s.words) > 0 || word != "" && !before.MatchString(word)) {
 		s.words = append(s.words, word)

@@ -19,7 +19,7 @@ type Derived struct {
 	Operator string
 	// Rules are the rules. Each combination of resource, name and namespace occurs once.
 	Rules []Rule
-	// Notes describe what the code does not determine.
+	// Notes describe facts that the code does not determine.
 	Notes []Note
 	// Doubted reports that the code may not compile. In this case, the rules may be wrong.
 	Doubted bool

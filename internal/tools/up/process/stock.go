@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// stock writes the program that runs operators without Go to target: the one that OPERON_ENGINE_BINARY names, the one beside
-// this executable, or else one that is built from the sources of this executable.
+// stock copies the program that runs operators without Go code to target: the program at $OPERON_ENGINE_BINARY, or else the program next to
+// this executable, or else a program built from the sources of this executable.
 func stock(ctx context.Context, target string) error {
 	name := path.Base(project.StockMain)
 	if named := os.Getenv("OPERON_ENGINE_BINARY"); named != "" {
