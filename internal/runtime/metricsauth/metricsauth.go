@@ -1,6 +1,6 @@
-// Package metricsauth decides who may read the metrics of an operator: whom the API server knows by the
-// token of the request, and whom it allows to get the path. So metrics are read over an encrypted
-// connection with a Role, and no proxy stands in front of the operator for that.
+// Package metricsauth decides who may read the metrics of an operator: whom the API server knows by the token of the request,
+// and whom it allows to get the path. Metrics can therefore be read over an encrypted connection with a Role, without a proxy
+// in front of the operator.
 //
 //	metricsserver.Options{SecureServing: true, FilterProvider: metricsauth.Filter}
 //
