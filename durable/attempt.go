@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// taken is a step of a run that is to be done now.
+// taken is the step of a run that is due now.
 type taken struct {
 	run   *Run
 	step  plain
@@ -31,7 +31,7 @@ func (t taken) attempt(ctx context.Context, next journal.Next) (string, error) {
 	return t.ended(attempt, text, err)
 }
 
-// enter writes down that an attempt begins, where that is to be.
+// enter records that an attempt begins, if that has to be recorded.
 func (t taken) enter(ctx context.Context, next journal.Next) error {
 	switch next {
 	case journal.Later:
@@ -49,7 +49,7 @@ func (t taken) enter(ctx context.Context, next journal.Next) error {
 	return t.run.save(ctx)
 }
 
-// ended notes how an attempt ended. ctx is the attempt's.
+// ended records how an attempt ended. ctx is the context of the attempt.
 func (t taken) ended(ctx context.Context, text string, err error) (string, error) {
 	if err == nil {
 		if err = t.run.journal.Done(t.place, text, t.run.cfg.Clock.Now()); err == nil {
@@ -65,13 +65,13 @@ func (t taken) ended(ctx context.Context, text string, err error) (string, error
 		return "", t.run.halt(t.suspend(wait.after, ReasonWaiting, wait.message))
 	}
 	if ctx.Err() != nil {
-		return "", t.run.halt(context.Cause(ctx)) // an attempt that was cut off did not fail
+		return "", t.run.halt(context.Cause(ctx)) // an interrupted attempt did not fail
 	}
 	_, final := as[*failError](err)
 	return t.failed(err, final)
 }
 
-// failed notes that an attempt failed.
+// failed records that an attempt failed.
 func (t taken) failed(err error, final bool) (string, error) {
 	now := t.run.cfg.Clock.Now()
 	if t.run.journal.Failed(t.place, err.Error(), final, t.step.retry, now) {
@@ -81,8 +81,8 @@ func (t taken) failed(err error, final bool) (string, error) {
 	return "", t.run.halt(t.suspend(step.NextAt.Sub(now), ReasonRetrying, step.Message))
 }
 
-// suspend ends the call until something changes, and where after is more than 0 for no longer
-// than that, or than the step has time.
+// suspend ends the call until something changes. If after is greater than 0, it waits at most that long, and at most until
+// the step times out.
 func (t taken) suspend(after time.Duration, reason, message string) error {
 	if left, limited := t.left(); limited && (after <= 0 || left < after) {
 		after = max(left, time.Millisecond)
@@ -94,7 +94,7 @@ func (t taken) suspend(after time.Duration, reason, message string) error {
 	return &suspended{outcome.Retry(after, reason, message)}
 }
 
-// left is how much time the step has.
+// left returns how much time the step has left.
 func (t taken) left() (left time.Duration, limited bool) {
 	if t.step.timeout <= 0 {
 		return 0, false
@@ -105,8 +105,7 @@ func (t taken) left() (left time.Duration, limited bool) {
 	return t.run.journal.Steps[t.place].StartedAt.Add(t.step.timeout).Sub(t.run.cfg.Clock.Now()), true
 }
 
-// limit is the context of an attempt: it ends with the step's time, and when the run is not
-// wanted any more.
+// limit returns the context of an attempt. It ends when the step times out, and when the run is no longer wanted.
 func (t taken) limit(ctx context.Context) (context.Context, func()) {
 	attempt, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(nil) }
@@ -121,5 +120,5 @@ func (t taken) limit(ctx context.Context) (context.Context, func()) {
 	return attempt, end
 }
 
-// errCancelled ends an attempt whose run is not wanted any more.
+// errCancelled ends an attempt whose run is no longer wanted.
 var errCancelled = errors.New("the run was canceled")

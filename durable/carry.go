@@ -58,7 +58,7 @@ func (r *Run) Carry(ctx context.Context, work func(context.Context, *Run) error)
 	return r.unwind(ctx)
 }
 
-// stopped is the outcome of a call that ended early.
+// stopped returns the outcome of a call that ended early.
 func (r *Run) stopped() (outcome.Outcome, error) {
 	if later, ok := as[*suspended](r.halted); ok {
 		return later.outcome, nil
@@ -69,7 +69,7 @@ func (r *Run) stopped() (outcome.Outcome, error) {
 	return outcome.Done(), r.halted
 }
 
-// verdict is the outcome of a run that is over.
+// verdict returns the outcome of a run that is over.
 func (r *Run) verdict() outcome.Outcome {
 	switch {
 	case r.journal == nil:
@@ -84,7 +84,7 @@ func (r *Run) verdict() outcome.Outcome {
 	return outcome.Done()
 }
 
-// unwind undoes what was done, or cleans up after it, and closes the run.
+// unwind undoes the completed steps, or cleans up after them, and closes the run.
 func (r *Run) unwind(ctx context.Context) (outcome.Outcome, error) {
 	if err := r.complete(); err != nil {
 		return outcome.Done(), err
@@ -112,8 +112,8 @@ func (r *Run) unwind(ctx context.Context) (outcome.Outcome, error) {
 	return r.verdict(), nil
 }
 
-// complete reports whether the code reached all that is to be undone. What comes after a step that
-// is undone was so before it.
+// complete reports whether the code reached all steps that have to be undone. The steps after a step that is undone were
+// already undone before it.
 func (r *Run) complete() error {
 	reached := len(r.steps)
 	if reached == len(r.journal.Steps) {
@@ -128,7 +128,7 @@ func (r *Run) complete() error {
 	return &journal.ChangedError{Why: fmt.Sprintf("the step %q must be undone, but the code no longer has it", r.journal.Steps[reached].Name)}
 }
 
-// cleans reports whether there is something to do about the step at a place as the run ends.
+// cleans reports whether the step at a place has to be undone or cleaned up when the run ends.
 func (r *Run) cleans(place int) bool {
 	if place >= len(r.steps) || r.steps[place].undo == nil {
 		return false
@@ -166,7 +166,7 @@ func (r *Run) clean(ctx context.Context, place int) (outcome.Outcome, error) {
 	return outcome.Retry(r.journal.Steps[place].NextAt.Sub(now), ReasonUndoing, message), nil
 }
 
-// guarded makes an error of a panic: the attempt failed.
+// guarded returns a panic as an error: the attempt failed.
 func guarded(ctx context.Context, do func() (string, error)) (text string, err error) {
 	defer func() {
 		if recovered := recover(); recovered != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// errCrash ends a process: nothing that it does afterwards counts.
+// errCrash ends a process: nothing that the process does afterwards has an effect.
 var errCrash = errors.New("crashed")
 
-// world is what is outside of a process: the stored journal, and what steps have done.
+// world is the state outside of a process: the stored journal, and the effects of steps.
 type world struct {
 	stored  string
 	version int
@@ -28,10 +28,10 @@ type world struct {
 	held    bool
 	saves   int
 
-	made  map[string]string // by key: what there is
-	calls []string          // what was done, in order
+	made  map[string]string // by key: the existing things
+	calls []string          // executed actions, in order
 
-	// crashAt is the point at which the next process crashes, of those that it passes.
+	// crashAt selects the point at which the next process crashes.
 	crashAt, passed int
 	crash           context.CancelCauseFunc
 }
@@ -40,7 +40,7 @@ func newWorld() *world {
 	return &world{made: map[string]string{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1_000_000, 0))}
 }
 
-// point is where a process may crash.
+// point is a place where a process may crash.
 func (w *world) point() error {
 	w.passed++
 	if w.passed == w.crashAt {
@@ -56,12 +56,12 @@ func (w *world) read() *journal.Journal {
 	}
 	j := &journal.Journal{}
 	if err := json.Unmarshal([]byte(w.stored), j); err != nil {
-		panic(err) // this test wrote it
+		panic(err) // this test wrote the text
 	}
 	return j
 }
 
-// process is an operator that has read the world's journal.
+// process is an operator that has read the journal of the world.
 type process struct {
 	*world
 	version int
@@ -97,7 +97,7 @@ func (p *process) confirm(context.Context) error {
 
 type work func(context.Context, *durable.Run) error
 
-// call is one reconcile.
+// call executes one reconcile.
 func (w *world) call(t *testing.T, cancel string, do work) (outcome.Outcome, error) {
 	t.Helper()
 	p := &process{world: w, version: w.version}
@@ -121,7 +121,7 @@ func (w *world) call(t *testing.T, cancel string, do work) (outcome.Outcome, err
 	return o, err
 }
 
-// settle calls until nothing is left to do, through a crash if there is one.
+// settle repeats the call until nothing is left to do. It continues after a crash.
 func (w *world) settle(t *testing.T, cancel string, do work) outcome.Outcome {
 	t.Helper()
 	for range 100 {
@@ -141,7 +141,7 @@ func (w *world) settle(t *testing.T, cancel string, do work) outcome.Outcome {
 	return outcome.Done()
 }
 
-// make is a step that makes something of its name, once under its key.
+// step returns a step that creates a thing with the step's name, once for its key.
 func (w *world) step(name string, then error) durable.Step[string] {
 	return durable.Step[string]{
 		Name: name,
@@ -167,7 +167,7 @@ func (w *world) step(name string, then error) durable.Step[string] {
 	}
 }
 
-// there is what the world holds.
+// there returns the names of the existing things.
 func (w *world) there() string {
 	var names []string
 	for _, name := range w.made {
@@ -189,7 +189,7 @@ func chain(w *world, last error) work {
 	}
 }
 
-// Wherever a process crashes, the next one comes to the same end, and nothing is done twice or left.
+// Regardless of where a process crashes, the next one reaches the same final state. Nothing is done twice or left behind.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -221,7 +221,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// atMostTwice: only the step that was interrupted is done again.
+// atMostTwice checks that only the interrupted step is repeated.
 func (w *world) atMostTwice(t *testing.T, at int) {
 	t.Helper()
 	counts, again := map[string]int{}, 0
@@ -236,7 +236,7 @@ func (w *world) atMostTwice(t *testing.T, at int) {
 	}
 }
 
-// A run costs a write for each step, and one for its end.
+// A run needs one write for each step, and one for its end.
 func TestWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -250,7 +250,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// Of two operators that overlap, one begins a step.
+// If two operators overlap, only one of them begins a step.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -287,8 +287,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// A step that waits is not looked at by an operator that read of it before another one went on: no write
-// would tell it.
+// An operator does not check a waiting step if another operator has continued the run since it read the journal. The check
+// writes nothing, so no conflict would show this.
 func TestOverlapWhileWaiting(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -312,7 +312,7 @@ func TestOverlapWhileWaiting(t *testing.T) {
 	}
 }
 
-// A step tells what keeps it, is tried again, and fails in its time.
+// A step reports what it waits for, is retried, and fails when it times out.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	type result struct{ Bad func() }
@@ -358,7 +358,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// take is work of one step.
+// take returns work that consists of one step.
 func take[T any](step durable.Step[T]) work {
 	return func(ctx context.Context, run *durable.Run) error {
 		_, err := durable.Do(ctx, run, step)
@@ -366,7 +366,7 @@ func take[T any](step durable.Step[T]) work {
 	}
 }
 
-// A step that cannot be kept is undone, and so is what came before.
+// A step whose result cannot be stored is undone, together with the steps before it.
 func TestResultThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -388,7 +388,7 @@ func TestResultThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// A step that takes longer than it may is failed, also if it only waits, over restarts.
+// A step that exceeds its time limit fails, even if it only waits, and across restarts.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -419,7 +419,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Another want is begun when the run for the first one is over, and the same one never again.
+// A different want starts a new run when the run for the first want is over. The same want never starts another run.
 func TestBegin(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -440,7 +440,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// What is cleaned up at the end is, whatever the end.
+// The cleanup runs at the end, regardless of the result.
 func TestFinally(t *testing.T) {
 	t.Parallel()
 	for _, last := range []error{nil, durable.Fail(errors.New("no"))} {
@@ -461,7 +461,7 @@ func TestFinally(t *testing.T) {
 	}
 }
 
-// What the code does not take any more stops the run, and changes nothing of it.
+// If the code no longer contains a recorded step, the run stops and is not changed.
 func TestChangedCode(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -77,7 +77,7 @@ func ExampleFail() {
 	// delete snapshot snap-1
 }
 
-// Each new version in the spec starts a run of its own. A run that has begun finishes first.
+// Each new version in the spec starts a separate run. A run that has begun finishes first.
 func ExampleBegin() {
 	reconcile(func(ctx context.Context, b *box.Box, run *durable.Run) error {
 		version, err := durable.Begin(run, b.Spec.Data["version"])

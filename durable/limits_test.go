@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// A step's time ends what it does.
+// The timeout of a step cancels its attempt.
 func TestTimeoutEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -34,7 +34,7 @@ func TestTimeoutEndsTheAttempt(t *testing.T) {
 	}
 }
 
-// An attempt that the operator's end cut off is none that failed.
+// An attempt that was interrupted because the operator stopped does not count as failed.
 func TestAttemptThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -53,7 +53,7 @@ func TestAttemptThatIsCutOff(t *testing.T) {
 	}
 }
 
-// What was done is undone, however often that fails.
+// Completed steps are undone, regardless of how often that fails.
 func TestUndoIsTriedUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -73,7 +73,7 @@ func TestUndoIsTriedUntilItSucceeds(t *testing.T) {
 	}
 }
 
-// What a run is for stays as it is until the run is over.
+// The want of a run does not change until the run is over.
 func TestAnotherWantWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -99,7 +99,7 @@ func TestAnotherWantWaits(t *testing.T) {
 	}
 }
 
-// Progress is not written each time.
+// Progress is not written with every report.
 func TestProgressIsSparing(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -119,7 +119,7 @@ func TestProgressIsSparing(t *testing.T) {
 	}
 }
 
-// A journal that cannot be read is not gone on with.
+// A run does not continue with a journal that cannot be read.
 func TestUnreadableJournal(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -133,10 +133,10 @@ func TestUnreadableJournal(t *testing.T) {
 	}
 }
 
-// oneWay is stored and cannot be read back.
+// oneWay can be stored but not read back.
 type oneWay struct{ Err error }
 
-// What there is too much of is told, and undone.
+// Exceeding a limit is reported, and the run is undone.
 func TestTooMuch(t *testing.T) {
 	t.Parallel()
 	many := func(n int, result string) func(*world) work {
@@ -184,7 +184,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// An artifact that cannot be kept fails the run, and what was done is undone.
+// An artifact that cannot be stored fails the run, and completed steps are undone.
 func TestArtifactThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{"s3://cellar/a": "", strings.Repeat("x", journal.MaxArtifact): `the artifact "dump" has 2048 bytes`} {

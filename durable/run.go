@@ -48,9 +48,9 @@ type Run struct {
 	Reader
 	cfg     Config
 	journal *journal.Journal
-	steps   []plain // that were reached, in the journal's order
-	halted  error   // why no further step is taken in this call
-	another bool    // is to be run when this one is over
+	steps   []plain // steps reached so far, in the order of the journal
+	halted  error   // the reason why no further step is executed in this call
+	another bool    // another run follows when this one is over
 	told    time.Time
 }
 
@@ -63,15 +63,15 @@ func (r *Run) Journal() *journal.Journal { return r.journal }
 // ErrSuperseded reports that another operator has continued the run.
 var ErrSuperseded = errors.New("another operator has continued this workflow")
 
-// errStopped ends the work where a run that is over, or being undone, goes no further.
+// errStopped ends the work where a run that is over, or being undone, does not continue.
 var errStopped = errors.New("the run has ended")
 
-// suspended ends the work until later.
+// suspended ends the work for now.
 type suspended struct{ outcome outcome.Outcome }
 
 func (s *suspended) Error() string { return s.outcome.Message() }
 
-// halt lets no further step be taken.
+// halt prevents further steps in this call.
 func (r *Run) halt(why error) error {
 	if r.halted == nil {
 		r.halted = why
@@ -79,7 +79,7 @@ func (r *Run) halt(why error) error {
 	return r.halted
 }
 
-// begun makes the first journal of an object.
+// begun creates the first journal of an object.
 func (r *Run) begun() {
 	if r.journal == nil {
 		r.journal = journal.New(r.cfg.Object, 1, "", r.cfg.Clock.Now())
@@ -166,8 +166,8 @@ func (r *Run) Artifact(name, value string) {
 	r.journal.Artifacts = all
 }
 
-// misread lets the work go no further where what was stored has another type now. In a run that is
-// over, nobody has to read it.
+// misread prevents further steps if the stored value has another type now. If the run is over, the value does not have to be
+// readable.
 func (r *Run) misread(what string, want any, err error) error {
 	if r.journal.Phase.Over() {
 		return r.halt(errStopped)
@@ -175,7 +175,7 @@ func (r *Run) misread(what string, want any, err error) error {
 	return r.halt(&journal.ChangedError{Why: fmt.Sprintf("%s is not a %T any more: %v", what, want, err)})
 }
 
-// do does a step, if it is to be done.
+// do executes a step, if it is due.
 func (r *Run) do(ctx context.Context, s plain) (string, error) {
 	if r.halted != nil {
 		return "", r.halted
@@ -200,7 +200,7 @@ func (r *Run) do(ctx context.Context, s plain) (string, error) {
 	return taken{r, s, place}.attempt(ctx, next)
 }
 
-// attemptAt is what the code of the step at a place gets.
+// attemptAt returns the argument for the code of the step at a place.
 func (r *Run) attemptAt(place int) *Attempt {
 	step := r.journal.Steps[place]
 	return &Attempt{
@@ -209,7 +209,7 @@ func (r *Run) attemptAt(place int) *Attempt {
 	}
 }
 
-// save writes the journal down.
+// save stores the journal.
 func (r *Run) save(ctx context.Context) error {
 	saved, err := r.cfg.Save(ctx, r.journal)
 	if err != nil {

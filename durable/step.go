@@ -24,8 +24,8 @@ type Step[T any] struct {
 	// Do does the step. Its result is stored as JSON and must be short: see journal.MaxResult. An error is a
 	// failed attempt, unless Wait, WaitFor or Fail returned it.
 	Do func(ctx context.Context, attempt *Attempt) (T, error)
-	// Undo is the compensation of the step. It runs if the run fails or is canceled. result is zero if the step
-	// did not end: use Attempt.Key to find what it may have created. Undo is retried until it succeeds.
+	// Undo is the compensation of the step. It runs if the run fails or is canceled. result is zero if the step did not
+	// complete: use Attempt.Key to find what it may have created. Undo is retried until it succeeds.
 	Undo func(ctx context.Context, attempt *Attempt, result T) error
 	// Finally is the cleanup of the step. It runs whether or not the run succeeds: after the last step, or as Undo
 	// does. A step has either Undo or Finally.
@@ -39,14 +39,13 @@ type Step[T any] struct {
 
 // Reader reads objects that a step depends on. The step is attempted again when they change.
 type Reader interface {
-	// Get reads an object by kind, name and namespace, and returns false where there is none.
+	// Get reads an object by kind, name and namespace, and returns false if it does not exist.
 	Get(ctx context.Context, object client.Object) (bool, error)
-	// List reads the objects that carry labels.
+	// List reads the objects that have the labels.
 	List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error
 }
 
-// Attempt is what a step gets when it runs. Objects that it reads by Get and List are watched while the step
-// waits.
+// Attempt is passed to a step when it runs. Objects that it reads by Get and List are watched while the step waits.
 type Attempt struct {
 	Reader
 	// Key is the idempotency key of the step: the same in each of its attempts, and different from that of any
@@ -68,7 +67,7 @@ func (a *Attempt) Progress(ctx context.Context, format string, args ...any) erro
 	return a.run.progress(ctx, a.place, fmt.Sprintf(format, args...))
 }
 
-// waitError is what Wait and WaitFor return.
+// waitError is the error that Wait and WaitFor return.
 type waitError struct {
 	message string
 	after   time.Duration
@@ -76,8 +75,8 @@ type waitError struct {
 
 func (e *waitError) Error() string { return e.message }
 
-// Wait returns the error of a step that cannot be done yet. The step is attempted again when something changes
-// that it read by its Attempt. The message is for people.
+// Wait returns the error of a step that cannot be done yet. The step is attempted again when something changes that it read
+// through its Attempt. The message is for people.
 func Wait(message string) error { return &waitError{message: message} }
 
 // WaitFor is Wait for something that sends no event: the step is also attempted again after the duration.
@@ -85,7 +84,7 @@ func WaitFor(after time.Duration, message string) error {
 	return &waitError{message: message, after: max(after, time.Millisecond)}
 }
 
-// failError is what Fail returns.
+// failError is the error that Fail returns.
 type failError struct{ error }
 
 func (e *failError) Unwrap() error { return e.error }
@@ -119,7 +118,7 @@ func Do[T any](ctx context.Context, run *Run, step Step[T]) (T, error) {
 	return result, nil
 }
 
-// plain is a step whose results are text.
+// plain is a step whose results are encoded as text.
 type plain struct {
 	name    string
 	do      func(context.Context, *Attempt) (string, error)
@@ -165,7 +164,7 @@ func (s Step[T]) cleaner() func(context.Context, *Attempt, T) error {
 	return s.Undo
 }
 
-// encode makes text of a result which makes the same result again.
+// encode returns a text that decodes to the same result.
 func encode[T any](result T) (string, error) {
 	text, err := json.Marshal(result)
 	if err == nil {
@@ -177,5 +176,5 @@ func encode[T any](result T) (string, error) {
 	return string(text), nil
 }
 
-// as finds an error of a type in another.
+// as returns an error of a type that another error wraps.
 func as[E error](err error) (E, bool) { return errors.AsType[E](err) }

@@ -10,20 +10,20 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// Engine makes composers of the entries of watches.yaml that it recognizes.
+// Engine creates composers from the entries of watches.yaml that it recognizes.
 type Engine interface {
 	// Name of the engine, for messages: one word in lower case.
 	Name() string
 	// Fields of an entry of watches.yaml that the engine reads, besides those of Watch.
 	Fields() Fields
-	// Load reads what an entry names. It connects to no cluster. Errors begin with the place in the file: see
+	// Load reads the files that an entry names. It connects to no cluster. Errors begin with the position in the file: see
 	// Watch.Errorf.
 	Load(watch *Watch) (Program, error)
 }
 
 // Fields are fields of an entry of watches.yaml.
 type Fields struct {
-	// Selecting are the fields of which an entry has one to be the engine's: no two engines share one.
+	// Selecting contains the fields that select the engine: an entry has one of them. No two engines share one.
 	Selecting []string
 	// Others are the other fields.
 	Others []string
@@ -33,7 +33,7 @@ type Fields struct {
 type Program struct {
 	// Composer declares the children of the objects. It may have any further methods that package operon calls.
 	Composer operon.Composer[*Object]
-	// Options are those that the engine needs in addition to the kind and what Watch has.
+	// Options contains the options that the engine needs in addition to the kind and the options of Watch.
 	Options []operon.ManageOption
 	// Setup runs before the operator starts. It may be nil.
 	Setup operon.Option
@@ -97,7 +97,7 @@ func (w *Watch) register(scheme *runtime.Scheme) error {
 // Engine returns the name of the engine of a watch.
 func (w *Watch) Engine() string { return w.engine.Name() }
 
-// unknown is the error for an entry that no engine recognizes.
+// unknown returns the error for an entry that no engine recognizes.
 func unknown(engines []Engine) error {
 	var fields []string
 	for _, e := range engines {

@@ -8,8 +8,8 @@ import (
 	"github.com/operon-framework/operon/durable/journal"
 )
 
-// Object is an object of any kind that an engine manages. Its spec is kept as JSON, so that an object whose spec is not
-// what its engine expects does not stop the others.
+// Object is an object of any kind that an engine manages. Its spec is stored as JSON, so that an object whose spec is not
+// valid for its engine does not affect the others.
 type Object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -19,7 +19,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Watch is an entry of watches.yaml: a kind, and what to do for its objects.
+// Watch is an entry of watches.yaml: a kind, and how its objects are managed.
 type Watch struct {
 	// Kind is the kind of the objects, from the fields group, version and kind.
 	Kind schema.GroupVersionKind
@@ -177,8 +177,8 @@ func (w *Watch) unique(earlier []*Watch) error {
 // Has reports whether the entry has a field.
 func (w *Watch) Has(field string) bool { return w.fields[field] != nil }
 
-// Decode reads a field into a value, as of JSON. Fields that the value does not have are errors. If the entry lacks the
-// field, the value is not changed.
+// Decode reads a field into a value, as JSON decoding does. Fields that the value does not have are errors. If the entry
+// lacks the field, the value is not changed.
 func (w *Watch) Decode(field string, into any) error {
 	if !w.Has(field) {
 		return nil
@@ -193,7 +193,7 @@ func (w *Watch) Decode(field string, into any) error {
 	return nil
 }
 
-// Path returns the path in a field. It is relative to the directory of watches.yaml.
+// Path returns the path that a field contains. It is relative to the directory of watches.yaml.
 func (w *Watch) Path(field string) (string, error) {
 	var path string
 	if err := w.Decode(field, &path); err != nil {
@@ -208,7 +208,7 @@ func (w *Watch) Path(field string) (string, error) {
 	return path, nil
 }
 
-// Errorf returns an error that begins with the place of a field, or of the entry if it lacks the field.
+// Errorf returns an error that begins with the position of a field, or of the entry if it lacks the field.
 func (w *Watch) Errorf(field, format string, args ...any) error {
 	line := w.node.Line
 	if w.Has(field) {

@@ -9,7 +9,7 @@ const (
 	// Away: the system was unavailable, or did not respond as expected. It is unknown whether the call had an
 	// effect. Errors without another class have this one.
 	Away Class = iota
-	// Denied: the credentials are not valid, or no longer. The call had no effect.
+	// Denied: the credentials are invalid or have expired. The call had no effect.
 	Denied
 	// Refused: the system rejects what is declared. The call had no effect.
 	Refused
@@ -20,7 +20,7 @@ const (
 // String returns the class as one word.
 func (c Class) String() string { return [...]string{"away", "denied", "refused", "garbage"}[c] }
 
-// classError is an error of which a provider says the class.
+// classError is an error with the class that a provider assigned.
 type classError struct {
 	class Class
 	error
@@ -28,14 +28,14 @@ type classError struct {
 
 func (e *classError) Unwrap() error { return e.error }
 
-// AsDenied marks an error as one of rejected credentials. The system is called again when the credentials change,
-// and from time to time.
+// AsDenied marks an error as rejected credentials. The system is called again when the credentials change, and from time to
+// time.
 func AsDenied(err error) error { return &classError{Denied, err} }
 
-// AsRefused marks an error as one of a system that rejects what is declared: the spec has to change.
+// AsRefused marks an error as the rejection of a declared resource: the spec has to change.
 func AsRefused(err error) error { return &classError{Refused, err} }
 
-// AsGarbage marks an error as one of a malformed response, which concerns only this resource.
+// AsGarbage marks an error as a malformed response, which concerns only this resource.
 func AsGarbage(err error) error { return &classError{Garbage, err} }
 
 // ClassOf returns the class of an error.

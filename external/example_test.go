@@ -13,10 +13,10 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// Bucket is what you want of a bucket, and what is observed of one.
+// Bucket is both the desired and the observed state of a bucket.
 type Bucket struct{ Region string }
 
-// buckets is a Provider, and a Finder: an object store, here in memory. A bucket's ID is its key.
+// buckets is a Provider and a Finder: an object store, here in memory. A bucket's ID is its key.
 type buckets map[string]Bucket
 
 func (b buckets) Observe(_ context.Context, id string, desired Bucket) (external.Observation[Bucket], error) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Verb is what has to be done next for a resource.
+// Verb is the next operation for a resource.
 type Verb string
 
-// The verbs. Calls go to the external system, edits to the record. Call Next again after both. The others end
-// the work of a reconcile on the resource.
+// The verbs. Calls go to the external system, edits to the record. Call Next again after both. The other verbs end the work
+// of a reconcile on the resource.
 const (
 	// Find searches for the resource with the key: a call.
 	Find Verb = "find"
@@ -75,12 +75,12 @@ const (
 	ReasonNoProvider = "ExternalNoProvider"
 )
 
-// Situation is everything that determines what has to be done next.
+// Situation contains everything that determines the next operation.
 type Situation struct {
 	// Owner is the UID of the object that declares the resource.
 	Owner string
 	Ref   Ref
-	// Declared: the resource should exist. ID is set for one that is only observed.
+	// Declared: the resource should exist. ID is set for a resource that is only observed.
 	Declared bool
 	ID       string
 	Policy   Policy
@@ -97,7 +97,7 @@ type Situation struct {
 	Performed
 }
 
-// Attempt is what is known of a creation under the recorded token.
+// Attempt contains the known facts about a creation under the recorded token.
 type Attempt struct {
 	// Called: a creation was attempted with the token, or may have been. Open: it may still be in progress, or may
 	// still take effect. Expired: the token is too old to start a creation with it.
@@ -106,15 +106,15 @@ type Attempt struct {
 	Made, Said string
 }
 
-// Evidence is what was observed in the external system.
+// Evidence contains the observations of the external system.
 type Evidence struct {
 	// Asked: Find was called with the key, and Found is the ID that it returned.
 	Asked bool
 	Found string
 	// Looked: the resource was observed, and the other fields are the result. Fresh: it was just created.
 	Looked, Exists, Fresh bool
-	// Waits is what the resource waits for until it is ready. Drift and Immutable are fields that differ from what
-	// is desired. The latter cannot be changed.
+	// Waits is what the resource waits for until it is ready. Drift and Immutable are fields that differ from the desired
+	// state. The latter cannot be changed.
 	Waits            string
 	Drift, Immutable []string
 	// Proven: the system returned the recorded id for the owner's key, or this process created it. Anyone who may write the
@@ -122,12 +122,12 @@ type Evidence struct {
 	Proven bool
 }
 
-// Performed is what was done already to reach what is desired now.
+// Performed contains the operations that were already done for the current desired state.
 type Performed struct {
 	Updated, Deleted, Replaced bool
 }
 
-// Action is what has to be done next, and why: a clause for people.
+// Action is the next operation, with the reason for it: a clause for people.
 type Action struct {
 	Verb   Verb
 	ID     string
@@ -139,8 +139,8 @@ type Action struct {
 // provider is not a [Finder], so that nothing can be proven.
 func (s Situation) Trusted() bool { return s.ID != "" || s.Proven || !s.CanFind }
 
-// Next returns what has to be done next for a resource. Call it again after each call and each edit, until it
-// returns Done, Wait or Stall.
+// Next returns the next operation for a resource. Call it again after each call and each edit, until it returns Done, Wait or
+// Stall.
 func Next(s Situation) Action {
 	switch {
 	case !s.Declared:
@@ -165,7 +165,7 @@ func (s Situation) noProvider() Action {
 		s.Ref.Kind, PolicyAnnotation, PolicyOrphan)}
 }
 
-// prove looks up the owner's key before anything else is done with an id that is only recorded.
+// prove looks up the owner's key before an ID that is only recorded is used.
 func (s Situation) prove() Action {
 	if !s.Asked {
 		return Action{Verb: Find}
@@ -175,7 +175,7 @@ func (s Situation) prove() Action {
 		s.Entry.ID, RecordAnnotation, KeyOf(s.Owner, s.Ref))}
 }
 
-// observe is for what nothing may be done to.
+// observe returns the action for a resource that must not be changed.
 func (s Situation) observe() Action {
 	id := s.ID
 	if id == "" {
@@ -198,7 +198,7 @@ func (s Situation) observe() Action {
 	return Action{Verb: Done, ID: id}
 }
 
-// begin is for what is not recorded. A record that was lost is no reason to make it twice.
+// begin returns the action for a resource that is not recorded. A lost record must not lead to a second creation.
 func (s Situation) begin() Action {
 	if s.Made != "" {
 		return Action{Verb: Note, ID: s.Made}
@@ -212,7 +212,7 @@ func (s Situation) begin() Action {
 	return Action{Verb: MarkIt}
 }
 
-// resume is for what was marked and of which no id is known.
+// resume returns the action for a resource that was marked and whose ID is not known.
 func (s Situation) resume() Action {
 	switch {
 	case s.Made != "":
@@ -245,7 +245,7 @@ func (s Situation) unresolved() Action {
 		ResolvedAnnotation, s.Ref, s.Ref, None)}
 }
 
-// maintain is for what has an id.
+// maintain returns the action for a resource that has an ID.
 func (s Situation) maintain() Action {
 	id := s.Entry.ID
 	switch {
@@ -275,7 +275,7 @@ func (s Situation) maintain() Action {
 	return Action{Verb: Done, ID: id}
 }
 
-// leave is for what is no longer declared, or whose owner is being deleted.
+// leave returns the action for a resource that is no longer declared, or whose owner is being deleted.
 func (s Situation) leave() Action {
 	id := s.Entry.ID
 	switch {
@@ -299,7 +299,7 @@ func (s Situation) leave() Action {
 	return Action{Verb: Wait, ID: id, Reason: ReasonDeleting, Why: "is being deleted"}
 }
 
-// leaveMark is for what is no longer declared and may have been made.
+// leaveMark returns the action for a resource that is no longer declared and may have been created.
 func (s Situation) leaveMark() Action {
 	switch {
 	case s.Made != "":

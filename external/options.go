@@ -8,8 +8,8 @@ import (
 
 // Settings configure how resources of a kind are managed.
 type Settings struct {
-	// System names the external system. Calls to one system share a rate limit and a backoff. Empty: the name of
-	// the kind. Revision is that of the credentials: a backoff ends when it changes.
+	// System names the external system. Calls to one system share a rate limit and a backoff. Empty: the name of the kind.
+	// Revision is the revision of the credentials: a backoff ends when it changes.
 	System, Revision string
 	// Poll is how often a resource that is up to date is observed again. 0: never.
 	Poll time.Duration
@@ -52,7 +52,7 @@ func Rate(burst int, every time.Duration) KindOption {
 	return func(s *Settings) { s.Burst, s.Every = burst, every }
 }
 
-// SettingsOf returns the settings that options make for a kind, or an error if they are not valid.
+// SettingsOf returns the settings for a kind according to options, or an error if they are not valid.
 func SettingsOf(kind string, options ...KindOption) (Settings, error) {
 	s := Settings{Poll: DefaultPoll, Limit: DefaultLimit, Burst: DefaultBurst, Every: DefaultEvery}
 	for _, option := range options {
@@ -70,7 +70,7 @@ func SettingsOf(kind string, options ...KindOption) (Settings, error) {
 	return s, Ref{Kind: kind, Name: "x"}.Check()
 }
 
-// Wish is what an author declares about one resource besides its desired state.
+// Wish is an author's declaration about one resource besides its desired state.
 type Wish struct {
 	Policy Policy
 	// ID is set for a resource that is only observed.

@@ -17,7 +17,7 @@ const (
 	PolicyOrphan = "orphan"
 )
 
-// Policy restricts or extends what may be done to a resource.
+// Policy restricts or extends the permitted operations on a resource.
 type Policy struct {
 	// Observe: the resource is only observed.
 	Observe bool
@@ -45,7 +45,7 @@ func (p Policy) With(q Policy) Policy {
 	return Policy{Observe: p.Observe || q.Observe, Orphan: p.Orphan || q.Orphan, Replace: p.Replace || q.Replace}
 }
 
-// ResolvedAnnotation is where a person states the results of creations that the operator cannot find out:
+// ResolvedAnnotation is where a person states the results of creations that the operator cannot determine:
 // machine/web-0=vm-12,machine/web-1=none. It is removed once it has been applied.
 const ResolvedAnnotation = "operon.dev/external-resolved"
 

@@ -58,16 +58,16 @@ type Observation[S any] struct {
 	Exists bool
 	// State is for the author's code.
 	State S
-	// Waits is empty if the resource is ready. Otherwise it is a clause that states what it waits for.
+	// Waits is empty if the resource is ready. Otherwise it is a clause that states what the resource waits for.
 	Waits string
-	// Drift names fields that differ from what is desired and can be updated. Immutable names those that differ
-	// and cannot be changed.
+	// Drift names fields that differ from the desired state and can be updated. Immutable names fields that differ and cannot
+	// be changed.
 	Drift, Immutable []string
 	// Details are what a client needs to connect, such as an address and a password, for a Secret.
 	Details map[string][]byte
 }
 
-// Known is what is known of a resource when children are composed and the status is reported.
+// Known is the known state of a resource when children are composed and the status is reported.
 type Known[S any] struct {
 	Name, ID string
 	// Exists is false if the resource is not created yet, or no longer exists.
@@ -80,7 +80,7 @@ type Known[S any] struct {
 	Details map[string][]byte
 }
 
-// Calls are the methods of a provider without its types.
+// Calls contains the methods of a provider without its types.
 type Calls struct {
 	Observe func(ctx context.Context, id string, desired any) (Observation[any], error)
 	Create  func(ctx context.Context, mark Mark, desired any) (string, error)
@@ -95,7 +95,7 @@ type Calls struct {
 func CallsOf[D, S any](p Provider[D, S]) Calls {
 	c := Calls{
 		Observe: func(ctx context.Context, id string, desired any) (Observation[any], error) {
-			d, _ := desired.(D) // the zero value of what is not declared any more
+			d, _ := desired.(D) // the zero value if the resource is no longer declared
 			seen, err := p.Observe(ctx, id, d)
 			return Observation[any]{
 				Exists: seen.Exists, State: seen.State, Waits: seen.Waits, Drift: seen.Drift, Immutable: seen.Immutable, Details: seen.Details,
@@ -114,8 +114,7 @@ func CallsOf[D, S any](p Provider[D, S]) Calls {
 	return c
 }
 
-// KnownAs converts what is known of resources to their type. It returns an error if the type is not that of the
-// provider.
+// KnownAs converts the known states of resources to their type. It returns an error if the type is not the provider's.
 func KnownAs[S any](all []Known[any]) ([]Known[S], error) {
 	var typed []Known[S]
 	for _, k := range all {

@@ -23,8 +23,8 @@ func (r Ref) String() string { return r.Kind + "/" + r.Name }
 // Entry is the record of one resource. It has either the ID, or the token of a creation.
 type Entry struct {
 	ID string `json:"id,omitempty"`
-	// Token is that of the creation, and By identifies the process that recorded it. Both are removed when the ID
-	// is recorded.
+	// Token is the token of the creation, and By identifies the process that recorded it. Both are removed when the ID is
+	// recorded.
 	Token string `json:"token,omitempty"`
 	By    string `json:"by,omitempty"`
 	// Orphan: the resource is left behind when it is no longer declared.
@@ -38,14 +38,14 @@ type Record struct {
 	Entries map[Ref]Entry
 }
 
-// version is that of the format.
+// version is the version of the format.
 const version = 1
 
 // MaxRecord is the maximum size of a record, in bytes. All annotations of an object together are limited to 256
 // KiB.
 const MaxRecord = 192 << 10
 
-// written is a record as it is written.
+// written is the encoded form of a record.
 type written struct {
 	Version   int              `json:"version"`
 	Owner     string           `json:"owner"`
@@ -132,7 +132,7 @@ func (r *Record) Text() (string, error) {
 	return strings.TrimSpace(text.String()), nil
 }
 
-// name is what kinds and names consist of.
+// name matches valid kinds and names.
 var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
 // ParseRef parses a kind and a name, such as machine/web-0.

@@ -105,8 +105,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Whatever a user makes of the annotation is read without a panic, and what is read is written as
-// something that reads the same.
+// Any content of the annotation can be parsed without a panic. A parsed record is written in a form that parses to the same
+// record.
 func FuzzParseRecord(f *testing.F) {
 	f.Add(`{"version":1,"owner":"0f9a","resources":{"machine/web-0":{"id":"vm-1"}}}`)
 	f.Add(`{"version":1,"owner":"0f9a","resources":{"machine/web-0":{"token":"t","by":"b"}}}`)

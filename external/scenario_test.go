@@ -11,23 +11,23 @@ import (
 	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
-// story is the upper half of a file: a situation, and how the world answers to what comes next.
+// story is the input part of a file: a situation, and the responses of the external system.
 type story struct {
 	Why       string
 	Situation external.Situation
-	// Finds is the id that is found by the key, There whether an id leads to something.
+	// Finds is the ID that is found by the key. There reports whether a resource with the ID exists.
 	Finds string
 	There bool
-	// Waits, Drift and Immutable are what is seen of it; an update ends drift unless Stubborn, and so
-	// does another creation with what is immutable.
+	// Waits, Drift and Immutable are observed. Unless Stubborn is set, an update ends Drift, and a new creation ends
+	// Immutable.
 	Waits            string
 	Drift, Immutable []string
 	Stubborn         bool
-	// Slow: what is deleted is there for a while yet.
+	// Slow means that a deletion takes some time.
 	Slow bool
 }
 
-// maxWalk is more than any walk takes.
+// maxWalk is greater than the number of steps in any scenario.
 const maxWalk = 20
 
 func TestScenarios(t *testing.T) {
@@ -35,7 +35,7 @@ func TestScenarios(t *testing.T) {
 	scenario.Run(t, 25, play)
 }
 
-// play asks what comes next and lets it happen, until that ends, and tells each step.
+// play repeatedly determines the next operation and executes it until the walk ends, and records each step.
 func play(t *testing.T, given string) string {
 	t.Helper()
 	var s story
@@ -65,7 +65,7 @@ func play(t *testing.T, given string) string {
 	return ""
 }
 
-// happen is the world's part, and the record's.
+// happen simulates the effect of an operation on the external system and on the record.
 func (s *story) happen(a external.Action) {
 	w := &s.Situation
 	switch a.Verb {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// newAPI returns an API in memory that serves the operator's kinds: controller-runtime's,
-// with what else an API server writes into objects.
+// newAPI returns an API in memory that serves the operator's kinds. It is the one of controller-runtime, with the fields that
+// an API server sets in objects.
 func (o *Operator[T]) newAPI(time clock.PassiveClock) (client.WithWatch, error) {
 	scheme, err := o.scheme()
 	if err != nil {
@@ -44,20 +44,20 @@ func (o *Operator[T]) newAPI(time clock.PassiveClock) (client.WithWatch, error) 
 		WithStatusSubresource(custom(scheme, known)...).
 		WithGlobalResourceVersionCounter().
 		WithReturnManagedFields().
-		// The first object gets the resource version 1, which no other may have: a creation
-		// names it so as not to take over what is there.
+		// The first object gets the resource version 1, which no other object may have: a creation requests this version so
+		// that it does not take over an existing object.
 		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}).
 		Build(), nil
 }
 
-// builtin are Kubernetes' own types.
+// builtin returns a scheme with the built-in types of Kubernetes.
 var builtin = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, clientgoscheme.AddToScheme(scheme)
 })
 
-// ownership tells who owns which field: by their schemas for Kubernetes' own kinds, and for
-// others by what an object looks like, so that each of their lists is owned as a whole.
+// ownership determines the owners of fields: for built-in kinds from their schemas, and for others from the structure of an
+// object, so that each of their lists is owned as a whole.
 type ownership struct {
 	managedfields.TypeConverter
 
@@ -65,7 +65,7 @@ type ownership struct {
 	known  managedfields.TypeConverter
 }
 
-// ObjectToTyped gives an object its schema.
+// ObjectToTyped adds the schema to an object.
 func (o ownership) ObjectToTyped(object runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
 	if o.scheme.Recognizes(object.GetObjectKind().GroupVersionKind()) {
 		return o.known.ObjectToTyped(object, options...)
@@ -73,8 +73,7 @@ func (o ownership) ObjectToTyped(object runtime.Object, options ...typed.Validat
 	return o.TypeConverter.ObjectToTyped(object, options...)
 }
 
-// custom are objects of the kinds that are not Kubernetes' own. Their status is written by
-// itself, as theirs is.
+// custom returns objects of the kinds that are not built into Kubernetes. Their status is a subresource, too.
 func custom(scheme, known *runtime.Scheme) []client.Object {
 	var objects []client.Object
 	for kind := range scheme.AllKnownTypes() {

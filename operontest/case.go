@@ -24,9 +24,9 @@ type Case[T client.Object] struct {
 	Clusters map[string][]client.Object
 	// Object is the object that is created and reconciled.
 	Object T
-	// Reads are what the composer reads besides its own children, by kind or in full: "Pod", "Pod app=web",
-	// "Secret key", "Secret key in other", "Node a", "Pod app=web in all namespaces", "Secret key in cluster
-	// east". A read that is not listed fails the case, and so does an entry that is never read.
+	// Reads lists the reads of the composer besides its own children, by kind or in full: "Pod", "Pod app=web", "Secret key",
+	// "Secret key in other", "Node a", "Pod app=web in all namespaces", "Secret key in cluster east". A read that is not
+	// listed fails the case, and so does an entry that is never read.
 	Reads []string
 	// Expect is what is expected after the object is created.
 	Expect Expect[T]
@@ -34,20 +34,20 @@ type Case[T client.Object] struct {
 	Then []Step[T]
 }
 
-// Step is something that happens, and what is expected afterwards.
+// Step is a set of changes, and what is expected afterwards.
 type Step[T client.Object] struct {
 	// Name is reported when the step fails.
 	Name string
 	// Do are the changes that are made first.
 	Do []Change
-	// Wait is the time that passes then. Without a cluster, no real time passes.
+	// Wait is the time that passes after the changes. Without a cluster, no real time passes.
 	Wait time.Duration
 	// Expect is what is expected afterwards.
 	Expect Expect[T]
 }
 
-// Expect is what is expected of the operator in a step, which ends when the operator has nothing left to do but
-// wait. Anything else fails the case. The zero value expects no writes and no events.
+// Expect is what is expected of the operator in a step, which ends when the operator only has to wait. Anything else fails
+// the case. The zero value expects no writes and no events.
 type Expect[T client.Object] struct {
 	// Writes are all requests that change something, in order: "create", "change" or "delete" with the kind and
 	// name of the object, and "status" with those of the object whose status is written. Names in a namespace
@@ -101,7 +101,7 @@ func (o *Operator[T]) RunOne(t testing.TB, c Case[T]) {
 	}
 }
 
-// steps are the creation of the object and what follows.
+// steps returns the creation of the object and the further steps.
 func (c Case[T]) steps() []Step[T] {
 	first := Step[T]{Name: "the object is created", Do: []Change{Create(c.Object)}, Expect: c.Expect}
 	return append([]Step[T]{first}, c.Then...)
@@ -114,7 +114,7 @@ func (s Step[T]) title(i int) string {
 	return fmt.Sprintf("step %d", i)
 }
 
-// play lets a step happen, and the operator do what it does about it.
+// play executes a step, and lets the operator react to it.
 func (w *world[T]) play(ctx context.Context, s Step[T]) error {
 	for _, change := range s.Do {
 		if err := change(ctx, w.place); err != nil {

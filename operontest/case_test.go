@@ -18,14 +18,14 @@ type (
 	expect   = operontest.Expect[*Lamp]
 )
 
-// button is a ConfigMap that lit sees as a switch of a Lamp.
+// button returns a ConfigMap that lit treats as a switch of a Lamp.
 func button(name, of string) *corev1.ConfigMap {
 	c := config(name, "is", "off")
 	c.Labels = map[string]string{"switch": of}
 	return c
 }
 
-// hasSwitches expects a Lamp to know its switches.
+// hasSwitches returns a check that the status of a Lamp lists its switches.
 func hasSwitches(names ...string) func(*Lamp) error {
 	return func(l *Lamp) error {
 		if !slices.Equal(l.Status.Switches, names) {
@@ -35,14 +35,14 @@ func hasSwitches(names ...string) func(*Lamp) error {
 	}
 }
 
-// created is what comes of a Lamp that lit composes.
+// created is what is expected for a Lamp that lit composes.
 var created = expect{
 	Writes:     []string{"create ConfigMap desk", "status Lamp desk"},
 	Events:     []string{"Created: ConfigMap desk", "Ready"},
 	Conditions: []string{"Ready=True"},
 }
 
-// aLamp is a day in the life of a Lamp.
+// aLamp is the life cycle of a Lamp.
 var aLamp = lampCase{
 	Name:   "a lamp",
 	Given:  []ctrlclient.Object{button("left", "desk"), button("other", "ceiling")},

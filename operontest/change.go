@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// somebody is the field manager of what is not the operator.
+// somebody is the field manager of all clients other than the operator.
 const somebody = "somebody"
 
 // Place is the API and the namespace in which a case runs.
@@ -25,8 +25,8 @@ type Place struct {
 	refuse  func(write string, err error)
 }
 
-// Change is something that happens in a case and that the operator did not do. A function of this type may do
-// anything. Create, Edit, EditStatus and Delete return the usual changes.
+// Change is a change in a case that the operator did not make. A function of this type may do anything. Create, Edit,
+// EditStatus and Delete return the usual changes.
 type Change func(context.Context, Place) error
 
 // Create creates an object, with its status.
@@ -67,7 +67,7 @@ func EditStatus[O client.Object](object O, edit func(O)) Change {
 	})
 }
 
-// edited sends what edit changes in the object that there is.
+// edited sends the changes that edit makes in the existing object.
 func edited[O client.Object](object O, edit func(O), send func(context.Context, Place, client.Object, client.Patch) error) Change {
 	return func(ctx context.Context, p Place) error {
 		own, before, err := read(ctx, p, object)
@@ -96,9 +96,9 @@ func Delete(object client.Object) Change {
 	}
 }
 
-// Restart stops the operator and starts it again, without what it had in memory. The operator must not repeat
-// writes then that it has already made. Make it the first change of a step: on a real cluster, what the operator
-// writes while it stops may not be recorded.
+// Restart stops the operator and starts it again, without the data that it had in memory. The operator must not repeat writes
+// that it has already made. Make it the first change of a step: on a real cluster, writes of the operator while it stops may
+// not be recorded.
 func Restart() Change {
 	return func(ctx context.Context, p Place) error { return p.restart(ctx) }
 }
@@ -115,7 +115,7 @@ func Refuse(write string, err error) Change {
 	}
 }
 
-// read returns the object that there is, and a copy of it.
+// read returns the existing object, and a copy of it.
 func read[O client.Object](ctx context.Context, p Place, object O) (own, before O, err error) {
 	own, err = placed(p, object)
 	if err != nil {
@@ -131,7 +131,7 @@ func read[O client.Object](ctx context.Context, p Place, object O) (own, before 
 	return own, before, nil
 }
 
-// statusOf is the merge patch that writes the status of an object; nothing if it has none.
+// statusOf returns the merge patch that writes the status of an object, or nothing if it has no status.
 func statusOf(object client.Object) ([]byte, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

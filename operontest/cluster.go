@@ -14,10 +14,10 @@ import (
 //	env.InstallCRDs(t, "config/crd")
 //	memcached.RunOn(t, env.Config, env.Namespace, c)
 //
-// The cluster's own controllers run as well, and time is real. A case is therefore checked by what does not depend
-// on them: each expected write must happen, and no others, but their number and order do not matter, nor does the
-// number of status writes. There may be more events about readiness. Conditions and status must match at some time
-// in the step. Reads are checked by kind.
+// The cluster's own controllers run as well, and time is real. Therefore only results that do not depend on them are checked:
+// each expected write must happen, and no others, but their number and order do not matter, nor does the number of status
+// writes. There may be additional events about readiness. Conditions and status must match at some time in the step. Reads
+// are checked by kind.
 func (o *Operator[T]) RunOn(t testing.TB, cluster *rest.Config, namespace string, c Case[T]) {
 	t.Helper()
 	if len(c.Clusters) > 0 {

@@ -20,15 +20,15 @@ func onCluster(t *testing.T) *localtest.Env {
 	return env
 }
 
-// The case that runs offline, word for word.
+// The case that also runs without a cluster, unchanged.
 func TestCaseOnACluster(t *testing.T) {
 	t.Parallel()
 	env := onCluster(t)
 	operontest.New(lit{}, addLamp).RunOn(t, env.Config, env.Namespace, aLamp)
 }
 
-// finalized is a lamp whose Deployment comes after a ConfigMap, so that it gets a finalizer
-// and its children go in order.
+// finalized is a lamp whose Deployment comes after a ConfigMap, so that it gets a finalizer and its children are deleted in
+// order.
 var finalized = lampCase{
 	Name:   "a finalizer",
 	Object: lamp(1),
@@ -61,7 +61,7 @@ func TestAFinalizer(t *testing.T) {
 	})
 }
 
-// spying reads Secrets besides.
+// spying also reads Secrets.
 type spying struct{ lit }
 
 func (s spying) Observe(ctx context.Context, l *Lamp, seen *operon.Observed) error {
@@ -99,9 +99,9 @@ func TestCaseFailsOnACluster(t *testing.T) {
 			t.Parallel()
 			c := simple
 			test.spoil(&c)
-			// An event that is not expected may come when the case is over, and a busy machine may take longer for the rest of it.
+			// An unexpected event may arrive after the end of the case, and on a busy machine the rest may take longer.
 			for patience := 10 * time.Second; ; patience *= 2 {
-				env := onCluster(t) // garbage collection may let children of the case before wait
+				env := onCluster(t) // garbage collection may delay the children of the previous case
 				op := operontest.New(test.Composer, addLamp).Patience(patience)
 				said := failuresOf(t, func(t testing.TB) { op.RunOn(t, env.Config, env.Namespace, c) })
 				if strings.Contains(said, test.says) {

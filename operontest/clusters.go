@@ -24,10 +24,10 @@ func In(cluster string, change Change) Change {
 	}
 }
 
-// clusters are the other ones of a case: an API in memory each, and what is read there.
+// clusters are the other clusters of a case. Each has an API in memory and records its reads.
 type clusters map[string]*reads
 
-// newClusters makes them, and tells the place of them.
+// newClusters creates the clusters and adds them to the place.
 func (o *Operator[T]) newClusters(ctx context.Context, time clock.PassiveClock, p *Place, given map[string][]client.Object) (clusters, error) {
 	all := clusters{}
 	p.others = map[string]Place{}
@@ -47,7 +47,7 @@ func (o *Operator[T]) newClusters(ctx context.Context, time clock.PassiveClock, 
 	return all, nil
 }
 
-// beside begins the reading of a reconcile, in its own cluster and in the others.
+// beside begins the reads of a reconcile, in its own cluster and in the others.
 func (all clusters) beside(own *reads) func(types.NamespacedName) author.Reads {
 	return func(reader types.NamespacedName) author.Reads {
 		others := map[string]author.Reads{}
@@ -58,7 +58,7 @@ func (all clusters) beside(own *reads) func(types.NamespacedName) author.Reads {
 	}
 }
 
-// changed reports whether anything there is not as it was when it was read.
+// changed reports whether anything that was read in the other clusters has changed since.
 func (all clusters) changed(ctx context.Context) (bool, error) {
 	for _, there := range all {
 		if changed, err := there.changed(ctx); changed || err != nil {
@@ -68,7 +68,7 @@ func (all clusters) changed(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// read is what was read there, for people.
+// read describes for people what was read in the other clusters.
 func (all clusters) read() []string {
 	var read []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// importing composes what a ConfigMap in another cluster says.
+// importing composes a ConfigMap with data from another cluster.
 type importing struct{}
 
 func (importing) Compose(ctx context.Context, l *Lamp, out *operon.Composition) error {
@@ -23,7 +23,7 @@ func (importing) Compose(ctx context.Context, l *Lamp, out *operon.Composition) 
 	return nil
 }
 
-// elsewhere is a Lamp whose color is in another cluster.
+// elsewhere returns a case in which the color of a Lamp is in another cluster.
 func elsewhere() lampCase {
 	return lampCase{
 		Clusters: map[string][]client.Object{"east": {config("paint", "colour", "red")}},

@@ -31,7 +31,7 @@ func ComesUp(object client.Object) Change {
 	}
 }
 
-// up is the status of an object that is ready.
+// up returns the status of an object that is ready.
 func up(live *unstructured.Unstructured) map[string]any {
 	status, _ := live.Object["status"].(map[string]any)
 	if status == nil {
@@ -45,7 +45,7 @@ func up(live *unstructured.Unstructured) map[string]any {
 	return status
 }
 
-// replicas are how many pods a workload wants.
+// replicas returns the desired number of pods of a workload.
 func replicas(live *unstructured.Unstructured) int64 {
 	for _, field := range []string{"replicas", "completions"} {
 		if n, found, err := unstructured.NestedInt64(live.Object, "spec", field); found && err == nil {
@@ -55,7 +55,7 @@ func replicas(live *unstructured.Unstructured) int64 {
 	return 1
 }
 
-// ready is what the status of a kind says of n replicas that are ready.
+// ready returns the status of a kind with n ready replicas.
 func ready(kind schema.GroupKind, n int64) map[string]any {
 	switch kind.String() {
 	case "Deployment.apps":

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// What comes up is ready as kstatus reads it, and was not before.
+// An object is ready according to kstatus after ComesUp, and is not ready before.
 func TestComesUp(t *testing.T) {
 	t.Parallel()
 	meta := metav1.ObjectMeta{Name: "a"}
@@ -58,7 +58,7 @@ func TestComesUp(t *testing.T) {
 
 func nothing(*Lamp, *operon.Composition) error { return nil }
 
-// aDeployment is a Lamp with a Deployment, and with somebody who meddles.
+// aDeployment is a Lamp with a Deployment that another client changes.
 var aDeployment = lampCase{
 	Name:   "a Deployment",
 	Object: lamp(1),

@@ -15,19 +15,19 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
-// rounds is how many objects RoundTrip makes for each way between two versions.
+// rounds is the number of objects that RoundTrip creates for each direction between two versions.
 const rounds = 300
 
 // Conversions tests the conversions between the versions of one kind:
 //
 //	operontest.Conversion(&v1.Site{}, &v1beta1.Site{}).CRDs("config/crd").RoundTrip(t)
 //
-// Guarantees: for objects that the author's Go types can hold, it finds what a conversion drops, changes, rejects
-// or panics on, if one of some hundred objects shows it, in each of which every field is set with a probability of
-// one half. It reports the smallest object that shows the problem. The objects are the same in each run.
-// Assumptions: a version is named in TypeMeta, or else by the Go package of its type. Caveats: an annotation that
-// a conversion adds, to keep fields that the other version does not have, is not a difference. Neither is that
-// between an empty list and an absent one. CEL rules are not evaluated: see Adjust.
+// Guarantees: for objects that the author's Go types can represent, it finds what a conversion drops, changes, rejects or
+// panics on, if one of some hundred objects shows it. In each of them, every field is set with a probability of one half. It
+// reports the smallest object that shows the problem. The objects are the same in each run. Assumptions: a version is named
+// in TypeMeta, or else by the Go package of its type. Caveats: an annotation that a conversion adds, to keep fields that the
+// other version does not have, is not a difference. Neither is the difference between an empty list and an absent one. CEL
+// rules are not evaluated: see Adjust.
 type Conversions struct {
 	hub         version
 	spokes      []spoke
@@ -35,7 +35,7 @@ type Conversions struct {
 	adjust      []func(runtime.Object)
 }
 
-// version is one version of the kind, as Go has it.
+// version is a version of the kind with its Go type.
 type version struct {
 	schema.GroupVersionKind
 	of reflect.Type
@@ -47,7 +47,7 @@ type spoke struct {
 	from, to func(source, target runtime.Object) error
 }
 
-// Conversion returns the conversions that the spokes have as their methods.
+// Conversion returns the conversions that are methods of the spokes.
 func Conversion(hub conversion.Hub, spokes ...conversion.Convertible) *Conversions {
 	c := &Conversions{hub: versionOf(hub)}
 	for _, s := range spokes {
@@ -148,7 +148,7 @@ func (c *Conversions) Fuzz(f *testing.F) {
 	})
 }
 
-// trips are the ways there are, two for each spoke.
+// trips returns the possible round trips, two for each spoke.
 func (c *Conversions) trips() ([]*trip, error) {
 	if len(c.spokes) == 0 {
 		return nil, fmt.Errorf("%s has no other version: give Conversion one", c.hub.Kind)

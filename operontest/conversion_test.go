@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// Site is the hub of the kind that conversions are tested with.
+// Site is the hub of the kind that the conversion tests use.
 type Site struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -51,10 +51,10 @@ func (s *Site) Hub() {}
 
 const keptPorts = "kit.operon.dev/ports"
 
-// ConvertTo makes a Site of an OldSite.
+// ConvertTo converts an OldSite to a Site.
 func (s *OldSite) ConvertTo(hub conversion.Hub) error { return toHub(s, hub.(*Site)) }
 
-// ConvertFrom makes an OldSite of a Site.
+// ConvertFrom converts a Site to an OldSite.
 func (s *OldSite) ConvertFrom(hub conversion.Hub) error { return fromHub(hub.(*Site), s) }
 
 func toHub(old *OldSite, site *Site) error {
@@ -89,7 +89,7 @@ func fromHub(site *Site, old *OldSite) error {
 	return err
 }
 
-// sites are the versions with conversions that have a mistake each.
+// sites returns the versions with the given conversions, which may have bugs.
 func sites(to func(*OldSite, *Site) error, from func(*Site, *OldSite) error) *operontest.Conversions {
 	hub := &Site{TypeMeta: metav1.TypeMeta{APIVersion: "kit.operon.dev/v1", Kind: "Site"}}
 	old := &OldSite{TypeMeta: metav1.TypeMeta{APIVersion: "kit.operon.dev/v1beta1", Kind: "Site"}}
@@ -110,7 +110,7 @@ func TestConversionsThatRoundTrip(t *testing.T) {
 
 func FuzzConversion(f *testing.F) { sites(toHub, fromHub).CRDs("testdata/sites.yaml").Fuzz(f) }
 
-// Each mistake is found, and told with the smallest object that shows it.
+// Each bug is found, and reported with the smallest object that shows it.
 func TestConversionsThatDoNotRoundTrip(t *testing.T) {
 	t.Parallel()
 	smallest := "Site v1 → v1beta1 → v1: "
@@ -176,7 +176,7 @@ func TestConversionsThatDoNotRoundTrip(t *testing.T) {
 	}
 }
 
-// What is made fits the schema, and Adjust says what a schema does not.
+// Generated objects match the schema, and Adjust handles what a schema cannot express.
 func TestObjectsForConversionsAreValid(t *testing.T) {
 	t.Parallel()
 	ports := 0

@@ -22,7 +22,7 @@ func (o *Operator[T]) CRDs(paths ...string) *Operator[T] {
 	return &with
 }
 
-// definition is what a test needs of a CustomResourceDefinition.
+// definition contains the fields of a CustomResourceDefinition that a test needs.
 type definition struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -39,7 +39,7 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// schemas are those of the kinds that definitions define.
+// schemas contains the schemas of the defined kinds.
 type schemas map[schema.GroupVersionKind]*spec.Schema
 
 // defined reads the operator's definitions: the kinds, and their schemas.
@@ -85,7 +85,7 @@ func (d definition) register(all schemas) []kind {
 	return kinds
 }
 
-// admit sets defaults in an object that is to be stored, or refuses it as an API server does.
+// admit sets defaults in an object that will be stored, or rejects it as an API server does.
 func (all schemas) admit(scheme *runtime.Scheme, object runtime.Object) error {
 	served, err := apiutil.GVKForObject(object, scheme)
 	if err != nil || all[served] == nil {
@@ -103,7 +103,7 @@ func (all schemas) admit(scheme *runtime.Scheme, object runtime.Object) error {
 	return into(fields, object)
 }
 
-// into makes an object what fields say.
+// into sets the fields of an object.
 func into(fields map[string]any, object runtime.Object) error {
 	if loose, ok := object.(*unstructured.Unstructured); ok {
 		loose.Object = fields

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// bulb is one with a spec in YAML.
+// bulb returns a Bulb with a spec in YAML.
 func bulb(t *testing.T, spec string) *unstructured.Unstructured {
 	t.Helper()
 	b := &unstructured.Unstructured{}
@@ -27,7 +27,7 @@ func bulb(t *testing.T, spec string) *unstructured.Unstructured {
 	return b
 }
 
-// What a schema refuses and what it sets is the same in memory and in a real API server.
+// The API in memory rejects and defaults the same as a real API server.
 func TestSchemasAreThoseOfACluster(t *testing.T) {
 	t.Parallel()
 	env := onCluster(t)
@@ -73,7 +73,7 @@ func TestSchemasAreThoseOfACluster(t *testing.T) {
 	}
 }
 
-// createInMemory creates an object on an API that knows the definitions, and reads it.
+// createInMemory creates an object on an API that serves the definitions, and reads it.
 func createInMemory(t *testing.T, object *unstructured.Unstructured) error {
 	t.Helper()
 	var refused error
@@ -89,7 +89,7 @@ func createInMemory(t *testing.T, object *unstructured.Unstructured) error {
 	return refused
 }
 
-// A child that its schema refuses stalls its owner, and what a schema sets is no drift.
+// A child that its schema rejects stalls its owner, and defaults of a schema are not drift.
 func TestAChildWithASchema(t *testing.T) {
 	t.Parallel()
 	op := operontest.New(compose(func(l *Lamp, out *operon.Composition) error {
@@ -122,7 +122,7 @@ func TestAChildWithASchema(t *testing.T) {
 	})
 }
 
-// What is composed in a golden file is what an API server makes of the object, or refuses.
+// A golden file is composed from the object as an API server would store it. A rejected object is an error.
 func TestAGoldenObjectIsAdmitted(t *testing.T) {
 	t.Parallel()
 	definitions := filepath.Join(t.TempDir(), "lamps.yaml")

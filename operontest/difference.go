@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// around is how many equal lines are shown around a difference.
+// around is the number of equal lines that are shown around a difference.
 const around = 3
 
-// difference shows the lines of which one text has more, with - and +, and what stands
-// around them.
+// difference shows the lines that only one of the texts has, with - and +, and the lines around them.
 func difference(want, got string) string {
 	return strings.Join(abridged(compare(lines(want), lines(got))), "\n")
 }
@@ -18,10 +17,10 @@ func lines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// compare aligns two lists so that as much as possible is equal. Each line of the result
-// begins with "  ", "- " for what only want has, or "+ " for what only got has.
+// compare aligns two lists so that as many lines as possible are equal. Each line of the result begins with "  ", "- " for a
+// line that only want has, or "+ " for a line that only got has.
 func compare(want, got []string) []string {
-	// common[i][j] is how much want[i:] and got[j:] have in common.
+	// common[i][j] is the number of lines that want[i:] and got[j:] have in common.
 	common := make([][]int, len(want)+1)
 	for i := range common {
 		common[i] = make([]int, len(got)+1)
@@ -52,7 +51,7 @@ func compare(want, got []string) []string {
 	return aligned
 }
 
-// abridged leaves out what is equal and far from any difference.
+// abridged omits equal lines that are far from any difference.
 func abridged(aligned []string) []string {
 	var shown []string
 	for i, line := range aligned {

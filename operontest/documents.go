@@ -15,14 +15,14 @@ import (
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
-// document is one of a file of YAML documents.
+// document is one document of a YAML file.
 type document struct {
 	metav1.TypeMeta
 
 	text []byte
 }
 
-// documentsIn reads a file of YAML documents, or all such files of a directory.
+// documentsIn reads a YAML file, or all YAML files of a directory.
 func documentsIn(path string) ([]document, error) {
 	info, err := os.Stat(path)
 	if err != nil {

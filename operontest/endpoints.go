@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// endpoints reach children through a client.
+// endpoints accesses children through a client.
 type endpoints struct{ client.Client }
 
 // Children implements apply.Endpoints.
@@ -23,7 +23,7 @@ func (e endpoints) Children(c resourceclient.Children) (resourceclient.Endpoint,
 	return endpoint{e.Client, c.Kind}, nil
 }
 
-// endpoint is that of one kind. Reads go another way: see reads.
+// endpoint is the endpoint of one kind. Reads do not use it: see reads.
 type endpoint struct {
 	client.Client
 	kind schema.GroupVersionKind

@@ -2,7 +2,7 @@ package operontest_test
 
 import "fmt"
 
-// A conversion to the hub that forgets a field is told with the smallest object that shows it.
+// A conversion to the hub that loses a field is reported with the smallest object that shows it.
 func ExampleConversions_RoundTrip() {
 	forgetful := func(old *OldSite, site *Site) error {
 		err := toHub(old, site)

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// What does the operator do when it may not write a ConfigMap, and then may again?
+// What does the operator do if it temporarily has no permission to write a ConfigMap?
 func ExampleOperator_Story() {
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "desk", errors.New("no permission"))
 	story, err := operontest.New(lit{}, addLamp).Story(context.Background(), lampCase{

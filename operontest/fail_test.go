@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// What a case does not expect, or expects in vain, fails it and is named.
+// Unexpected and missing results fail the case and are named.
 func TestCaseFails(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -63,7 +63,7 @@ func TestCaseFails(t *testing.T) {
 	}
 }
 
-// restless composes something else each time.
+// restless composes something different each time.
 type restless struct{ n *int }
 
 func (r restless) Compose(_ context.Context, l *Lamp, out *operon.Composition) error {

@@ -14,7 +14,7 @@ import (
 //
 //	big := operontest.Object(sample, func(m *v1alpha1.Memcached) { m.Spec.Size = 9 })
 func Object[O client.Object](base O, changes ...func(O)) O {
-	own := base.DeepCopyObject().(O) // a copy is of the same type
+	own := base.DeepCopyObject().(O) // a copy has the same type
 	for _, change := range changes {
 		change(own)
 	}

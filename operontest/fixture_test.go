@@ -62,7 +62,7 @@ func TestSample(t *testing.T) {
 	fails(t, read, "no such file")
 }
 
-// What a case does reaches neither its own objects nor another case.
+// A case changes neither its own objects nor those of another case.
 func TestCasesDoNotDisturbEachOther(t *testing.T) {
 	t.Parallel()
 	op := operontest.New(lit{}, addLamp)

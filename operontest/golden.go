@@ -20,8 +20,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
-// The flag has the package's name, so that a package of tests can have a -rewrite of its
-// own; that one rewrites golden files too.
+// The flag has the package's name, so that a test package can have its own -rewrite flag. That flag rewrites golden files
+// too.
 var rewriteGolden = flag.Bool("operontest.rewrite", false, "write golden files as compositions are now")
 
 func rewriting() bool {
@@ -109,7 +109,7 @@ func text(declared reconcile.Declaration) (string, error) {
 	return strings.Join(documents, "---\n"), nil
 }
 
-// options are the comments that a child has in a golden file.
+// options returns the comments about a child in a golden file.
 func options(child reconcile.Declared) string {
 	var b strings.Builder
 	for _, before := range child.After {

@@ -20,10 +20,10 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// This package has a flag of that name, as the kit's has to get along with it.
+// This package has a flag with this name, because the kit's flag must be compatible with it.
 var rewrite = flag.Bool("rewrite", false, "write golden files")
 
-// everything composes children with all that can be said of one.
+// everything composes children with all options.
 func everything(l *Lamp, out *operon.Composition) error {
 	base, secret := config(l.Name+"-base", "watts", "9"), &corev1.Secret{StringData: map[string]string{"key": "open"}}
 	secret.Name = l.Name
@@ -144,7 +144,7 @@ func TestGoldenOfAKindWithoutAType(t *testing.T) {
 	}
 }
 
-// goldenFile tells TestGoldenInto, which TestRewrite runs, which file to use.
+// goldenFile is the variable with the file for TestGoldenInto, which TestRewrite runs.
 const goldenFile = "OPERONTEST_GOLDEN_FILE"
 
 func TestGoldenInto(t *testing.T) {
@@ -156,7 +156,7 @@ func TestGoldenInto(t *testing.T) {
 	operontest.New(lit{}, addLamp).Golden(t, lamp(4), file)
 }
 
-// Both flags write the file, in directories that need not be there.
+// Both flags write the file, and create its directory if necessary.
 func TestRewrite(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"-operontest.rewrite", "-rewrite"} {

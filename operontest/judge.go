@@ -11,21 +11,21 @@ import (
 	"github.com/operon-framework/operon/internal/core/condition"
 )
 
-// seen is what an operator did in a step.
+// seen contains the results of an operator in a step.
 type seen[T client.Object] struct {
 	writes, events []string
-	// states are those that the object had; none if it is gone.
+	// states are the states of the object. They are empty if the object is gone.
 	states []T
 }
 
-// judge says what is not as expected.
+// judge returns the deviations from the expectation.
 func (e Expect[T]) judge(s seen[T]) []string {
 	wrong := compareWrites(e.Writes, s.writes)
 	wrong = append(wrong, compareSets("event", e.Events, s.events, matchesEvent).all()...)
 	return append(wrong, e.judgeObject(s.states)...)
 }
 
-// judgeObject says what no state of the object was, as its last one shows it.
+// judgeObject returns the expectations that no state of the object met, as they fail for the last state.
 func (e Expect[T]) judgeObject(states []T) []string {
 	if len(states) == 0 {
 		if len(e.Conditions) > 0 || e.Status != nil {
@@ -48,7 +48,7 @@ func (e Expect[T]) judgeObject(states []T) []string {
 	return wrong
 }
 
-// first finds a state in which nothing is wrong, or else says what is in the last one.
+// first returns nil if a state passes the check, or else the error for the last state.
 func first[T any](states []T, check func(T) error) error {
 	var wrong error
 	for _, state := range states {
@@ -70,7 +70,7 @@ func hasCondition(object client.Object, want string) error {
 	return nil
 }
 
-// compareWrites shows writes that were not expected with +, and such as did not happen with -.
+// compareWrites shows unexpected writes with +, and missing writes with -.
 func compareWrites(want, got []string) []string {
 	if slices.Equal(want, got) {
 		return nil
@@ -78,7 +78,7 @@ func compareWrites(want, got []string) []string {
 	return []string{"writes, + not expected, - missing:\n" + strings.Join(compare(want, got), "\n")}
 }
 
-// verdict is what is not as expected.
+// verdict contains deviations from the expectation.
 type verdict struct {
 	missing, unexpected []string
 }
@@ -89,7 +89,7 @@ func (v verdict) and(other verdict) verdict {
 
 func (v verdict) all() []string { return append(v.missing, v.unexpected...) }
 
-// compareSets finds for each that is wanted one that is there, in any order.
+// compareSets finds a match for each wanted entry, in any order.
 func compareSets(what string, want, got []string, matches func(want, got string) bool) verdict {
 	left := slices.Clone(got)
 	var v verdict
@@ -109,20 +109,20 @@ func compareSets(what string, want, got []string, matches func(want, got string)
 
 func same(want, got string) bool { return want == got }
 
-// matchesEvent: "Reason", or "Reason: part of the note".
+// matchesEvent compares an event with "Reason", or with "Reason: part of the note".
 func matchesEvent(want, got string) bool {
 	wantReason, text, _ := strings.Cut(want, ": ")
 	reason, note, _ := strings.Cut(got, ": ")
 	return wantReason == reason && strings.Contains(note, text)
 }
 
-// matchesRead: "Kind", or all that was read.
+// matchesRead compares a read with "Kind", or with the complete read.
 func matchesRead(want, got string) bool {
 	kind, _, _ := strings.Cut(got, " ")
 	return want == got || want == kind
 }
 
-// matchesCondition: "Type=Status", "Type=Status Reason" or "Type=Status Reason: part of the message".
+// matchesCondition compares a condition with "Type=Status", "Type=Status Reason" or "Type=Status Reason: part of the message".
 func matchesCondition(want string, c metav1.Condition) bool {
 	state, text, _ := strings.Cut(want, ": ")
 	full := string(c.Type) + "=" + string(c.Status)

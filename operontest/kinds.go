@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// kind is one that an API serves.
+// kind is a kind that an API serves.
 type kind struct {
 	schema.GroupVersionKind
 	namespaced bool
 }
 
-// mapper knows the kinds of a scheme and further ones.
+// mapper returns a mapper for the kinds of a scheme and further kinds.
 func mapper(scheme *runtime.Scheme, further []kind) meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	told := sets.New[schema.GroupVersionKind]()
@@ -32,7 +32,7 @@ func mapper(scheme *runtime.Scheme, further []kind) meta.RESTMapper {
 	return m
 }
 
-// isObject tells the kinds of objects from lists, options and the like.
+// isObject distinguishes the kinds of objects from lists, options and the like.
 func isObject(scheme *runtime.Scheme, served schema.GroupVersionKind) bool {
 	made, err := scheme.New(served)
 	_, object := made.(metav1.ObjectMetaAccessor)
@@ -46,7 +46,7 @@ func scope(namespaced bool) meta.RESTScope {
 	return meta.RESTScopeRoot
 }
 
-// clusterScoped are Kubernetes' kinds that are in no namespace. Go types do not say it.
+// clusterScoped contains the cluster-scoped built-in kinds. Go types do not contain this information.
 var clusterScoped = sets.New(
 	schema.GroupKind{Kind: "ComponentStatus"},
 	schema.GroupKind{Kind: "Namespace"},

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// The API in memory knows of each kind that a real API server has whether it is namespaced.
+// For each kind that a real API server serves, the API in memory knows whether it is namespaced.
 func TestScopesAreThoseOfACluster(t *testing.T) {
 	t.Parallel()
 	served, err := discovery.NewDiscoveryClientForConfigOrDie(onCluster(t).Config).ServerPreferredResources()
@@ -36,7 +36,7 @@ func TestScopesAreThoseOfACluster(t *testing.T) {
 		for _, resource := range list.APIResources {
 			kind := version.WithKind(resource.Kind)
 			if !clientgoscheme.Scheme.Recognizes(kind) {
-				continue // one that has no Go type is told with Kind
+				continue // a kind without a Go type is declared with Kind
 			}
 			object := &unstructured.Unstructured{}
 			object.SetGroupVersionKind(kind)

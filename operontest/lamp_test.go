@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// Lamp is the kind that the kit is tested with.
+// Lamp is the kind that the tests of the kit use.
 type Lamp struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -22,13 +22,13 @@ type Lamp struct {
 	Status LampStatus `json:"status,omitempty"`
 }
 
-// LampSpec is what a user wants of a Lamp.
+// LampSpec is the desired state of a Lamp.
 type LampSpec struct {
 	Watts int32    `json:"watts,omitempty"`
 	Rooms []string `json:"rooms,omitempty"`
 }
 
-// LampStatus is what there is of a Lamp.
+// LampStatus is the observed state of a Lamp.
 type LampStatus struct {
 	Switches           []string           `json:"switches,omitempty"`
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
@@ -46,7 +46,7 @@ type LampList struct {
 // DeepCopyObject copies through JSON, which is good enough for a test.
 func (l *Lamp) DeepCopyObject() runtime.Object { return box.Copied(l) }
 
-// DeepCopyObject is as that of Lamp.
+// DeepCopyObject copies through JSON, like that of Lamp.
 func (l *LampList) DeepCopyObject() runtime.Object { return box.Copied(l) }
 
 func addLamp(scheme *runtime.Scheme) error {
@@ -56,12 +56,12 @@ func addLamp(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// compose is a composer that is a function.
+// compose is a composer in the form of a function.
 type compose func(*Lamp, *operon.Composition) error
 
 func (c compose) Compose(_ context.Context, l *Lamp, out *operon.Composition) error { return c(l, out) }
 
-// lit composes one ConfigMap with the watts, and sees the ConfigMaps that are its switches.
+// lit composes one ConfigMap with the watts, and reads the ConfigMaps that are its switches.
 type lit struct{}
 
 func (lit) Compose(_ context.Context, l *Lamp, out *operon.Composition) error {
@@ -81,12 +81,12 @@ func (lit) Observe(ctx context.Context, l *Lamp, seen *operon.Observed) error {
 	return nil
 }
 
-// config is a ConfigMap with one entry.
+// config returns a ConfigMap with one entry.
 func config(name, key, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{key: value}}
 }
 
-// lamp is a Lamp of so many watts.
+// lamp returns a Lamp with a number of watts.
 func lamp(watts int32) *Lamp {
 	return &Lamp{ObjectMeta: metav1.ObjectMeta{Name: "desk"}, Spec: LampSpec{Watts: watts}}
 }

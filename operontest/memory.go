@@ -15,14 +15,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// storage does what an API server does to an object besides storing it: it says who it is,
-// since when it is there, and how often its spec has changed.
+// storage does what an API server does besides storing an object: it sets the identity, the creation time and the generation.
 type storage struct {
 	testing.ObjectTracker
 	time clock.PassiveClock
-	// admit sets defaults in an object that is to be stored, or refuses it.
+	// admit sets defaults in an object that will be stored, or rejects it.
 	admit func(runtime.Object) error
-	last  int // number of the object that was made last
+	last  int // number of the last created object
 }
 
 // Create stores a new object.
@@ -38,7 +37,7 @@ func (s *storage) Create(resource schema.GroupVersionResource, object runtime.Ob
 	return s.ObjectTracker.Create(resource, object, namespace, options...)
 }
 
-// Update stores another state of an object.
+// Update stores a new state of an object.
 func (s *storage) Update(resource schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.UpdateOptions) error {
 	if err := errors.Join(s.admit(object), s.count(resource, object, namespace)); err != nil {
 		return err
@@ -46,7 +45,7 @@ func (s *storage) Update(resource schema.GroupVersionResource, object runtime.Ob
 	return s.ObjectTracker.Update(resource, object, namespace, options...)
 }
 
-// Patch stores another state of an object.
+// Patch stores a new state of an object.
 func (s *storage) Patch(resource schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.PatchOptions) error {
 	if err := errors.Join(s.admit(object), s.count(resource, object, namespace)); err != nil {
 		return err
@@ -54,7 +53,7 @@ func (s *storage) Patch(resource schema.GroupVersionResource, object runtime.Obj
 	return s.ObjectTracker.Patch(resource, object, namespace, options...)
 }
 
-// Apply stores what a field manager wants of an object.
+// Apply stores the fields that a field manager applies to an object.
 func (s *storage) Apply(resource schema.GroupVersionResource, wanted runtime.Object, namespace string, options ...metav1.PatchOptions) error {
 	name, err := meta.Accessor(wanted)
 	if err != nil {
@@ -84,7 +83,7 @@ func (s *storage) Apply(resource schema.GroupVersionResource, wanted runtime.Obj
 	return s.put(resource, after, namespace, name.GetName())
 }
 
-// put stores an object as it is: who owns which field stands in it already.
+// put stores an object unchanged. It already contains the owners of its fields.
 func (s *storage) put(resource schema.GroupVersionResource, object runtime.Object, namespace, name string) error {
 	if err := s.Delete(resource, namespace, name); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (s *storage) put(resource schema.GroupVersionResource, object runtime.Objec
 	return s.Add(object)
 }
 
-// undo undoes an apply that was not admitted.
+// undo reverts an apply that was rejected.
 func (s *storage) undo(resource schema.GroupVersionResource, before runtime.Object, missing error, namespace, name string) error {
 	if missing != nil {
 		return s.Delete(resource, namespace, name)
@@ -107,7 +106,7 @@ func (s *storage) identify(made metav1.Object) {
 	made.SetGeneration(1)
 }
 
-// count counts the generation of a state that is to be stored.
+// count sets the generation of a state that will be stored.
 func (s *storage) count(resource schema.GroupVersionResource, object runtime.Object, namespace string) error {
 	after, err := meta.Accessor(object)
 	if err != nil {
@@ -128,7 +127,7 @@ func (s *storage) count(resource schema.GroupVersionResource, object runtime.Obj
 	return nil
 }
 
-// sameSpec reports whether two states differ in metadata and status only.
+// sameSpec reports whether two states differ only in metadata and status.
 func sameSpec(a, b runtime.Object) bool {
 	return reflect.DeepEqual(specOf(a), specOf(b))
 }
@@ -140,7 +139,7 @@ func specOf(object runtime.Object) map[string]any {
 		err = json.Unmarshal(data, &fields)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("a stored object is not JSON: %v", err)) // it came as JSON
+		panic(fmt.Sprintf("a stored object is not JSON: %v", err)) // it was decoded from JSON
 	}
 	for _, other := range []string{"apiVersion", "kind", "metadata", "status"} {
 		delete(fields, other)

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// The API in memory says of an object what an API server says.
+// The API in memory sets the same fields of an object as an API server.
 func TestWhatAnAPIServerSays(t *testing.T) {
 	t.Parallel()
 	uids := map[string]bool{}

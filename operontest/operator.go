@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Manager is the name of the operator in tests, and so its field manager.
+	// Manager is the name of the operator in tests, which is also its field manager.
 	Manager = "operontest"
 	// Namespace is the namespace of objects that do not set one.
 	Namespace = "default"
@@ -31,15 +31,15 @@ type Operator[T client.Object] struct {
 	composer operon.Composer[T]
 	api      []func(*runtime.Scheme) error
 	kinds    []kind
-	// definitions are files and directories of CustomResourceDefinitions.
+	// definitions contains files and directories of CustomResourceDefinitions.
 	definitions []string
 	patience    time.Duration
-	// withoutStatus: the kind is managed with operon.WithoutStatus.
+	// withoutStatus means that the kind is managed with operon.WithoutStatus.
 	withoutStatus bool
 }
 
-// New returns the operator of a composer. api registers its Go types, as with operon.API. Those of Kubernetes are
-// known.
+// New returns the operator of a composer. api registers its Go types, as with operon.API. The built-in types of Kubernetes
+// are already registered.
 func New[T client.Object](composer operon.Composer[T], api ...func(*runtime.Scheme) error) *Operator[T] {
 	return &Operator[T]{composer: composer, api: api, patience: 5 * time.Minute}
 }
@@ -59,7 +59,7 @@ func (o *Operator[T]) WithoutStatus() *Operator[T] {
 	return &with
 }
 
-// options are those of operon.Manage.
+// options returns the options for operon.Manage.
 func (o *Operator[T]) options() []operon.ManageOption {
 	if o.withoutStatus {
 		return []operon.ManageOption{operon.WithoutStatus()}
@@ -67,8 +67,8 @@ func (o *Operator[T]) options() []operon.ManageOption {
 	return nil
 }
 
-// scheme knows Kubernetes' types and the operator's. Each API in memory gets one of its
-// own, as it may add to it.
+// scheme returns a scheme with the types of Kubernetes and of the operator. Each API in memory gets its own scheme, because
+// it may add types to it.
 func (o *Operator[T]) scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme}, o.api...) {
@@ -79,8 +79,7 @@ func (o *Operator[T]) scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// reconciler returns the reconciler that operon.Manage makes, on other clients, reads,
-// events and time.
+// reconciler returns the reconciler that operon.Manage creates, but with other clients, reads, events and time.
 func (o *Operator[T]) reconciler(api client.WithWatch, with reconcile.Config[T]) (*reconcile.Reconciler[T], error) {
 	with.Roles, with.Manager = author.RolesIn(operon.Manage(o.composer))[0].(author.Roles[T]), Manager
 	with.WithoutStatus = o.withoutStatus
@@ -94,7 +93,7 @@ func (o *Operator[T]) reconciler(api client.WithWatch, with reconcile.Config[T])
 	return reconcile.New(with)
 }
 
-// placed is a copy of an object, in a namespace if its kind is in one and it names none.
+// placed returns a copy of an object. If its kind is namespaced and it has no namespace, the default namespace is set.
 func placed[O client.Object](p Place, object O) (O, error) {
 	if value := reflect.ValueOf(object); !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil() {
 		return object, errors.New("no object: set the Object of the Case or of the Change")

@@ -20,20 +20,19 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
-// reads serves what the reconciles of one object read from an API, and tells when any of it
-// has changed since.
+// reads serves the reads of one object's reconciles from an API, and reports when any of the results has changed since.
 type reads struct {
 	api       client.Client
 	namespace string
 
-	// read is what was read besides children, for people.
+	// read describes for people what was read besides children.
 	read []string
-	// held is what is watched, used what this reconcile has read of it.
+	// held contains what is watched. used contains what the current reconcile has read of it.
 	held map[string]watched
 	used map[string]bool
 }
 
-// watched is what was read, and what it was then: a text that differs when it does.
+// watched is a read with its result at that time: a text that changes when the result does.
 type watched struct {
 	look  func(context.Context) (state string, err error)
 	state string
@@ -43,18 +42,18 @@ func newReads(api client.Client, namespace string) *reads {
 	return &reads{api: api, namespace: namespace, held: map[string]watched{}}
 }
 
-// begin begins the reading of a reconcile.
+// begin begins the reads of a reconcile.
 func (r *reads) begin(types.NamespacedName) author.Reads {
 	r.used = map[string]bool{}
 	return r
 }
 
-// watch notes what was read under a name.
+// watch records a read under a name.
 func (r *reads) watch(name string, w watched) {
 	r.held[name], r.used[name] = w, true
 }
 
-// Children returns the objects of a kind that carry an owner's label.
+// Children returns the objects of a kind that have an owner's label.
 func (r *reads) Children(ctx context.Context, kind resourceclient.Children, owner types.UID, _ ...string) ([]*plan.Live, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.Kind.GroupVersion().WithKind(kind.Kind.Kind + "List"))
@@ -131,13 +130,13 @@ func (r *reads) Get(ctx context.Context, object client.Object) (bool, error) {
 	return state != "", nil
 }
 
-// End lets go of what only earlier reconciles read.
+// End releases what only earlier reconciles read.
 func (r *reads) End(context.Context) error {
 	maps.DeleteFunc(r.held, func(name string, _ watched) bool { return !r.used[name] })
 	return nil
 }
 
-// name says what was read: "Pod app=web".
+// name returns the name of a read: "Pod app=web".
 func (r *reads) name(what, namespace string) string {
 	switch namespace {
 	case r.namespace:
@@ -148,14 +147,14 @@ func (r *reads) name(what, namespace string) string {
 	return what + " in " + namespace
 }
 
-// tell notes for people what was read besides children.
+// tell records for people what was read besides children.
 func (r *reads) tell(name string) {
 	if !slices.Contains(r.read, name) {
 		r.read = append(r.read, name)
 	}
 }
 
-// list returns a look at what a list finds.
+// list returns a function that returns the current result of a list.
 func (r *reads) list(like client.ObjectList, options ...client.ListOption) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		found := like.DeepCopyObject().(client.ObjectList)
@@ -164,7 +163,7 @@ func (r *reads) list(like client.ObjectList, options ...client.ListOption) func(
 	}
 }
 
-// stateOf is a text that differs when any object of a list does.
+// stateOf returns a text that changes when any object of a list does.
 func stateOf(list client.ObjectList) string {
 	var state strings.Builder
 	err := meta.EachListItem(list, func(item runtime.Object) error {
@@ -176,7 +175,7 @@ func stateOf(list client.ObjectList) string {
 		return nil
 	})
 	if err != nil {
-		panic(fmt.Sprintf("%T is not a list of objects: %v", list, err)) // it has just been read
+		panic(fmt.Sprintf("%T is not a list of objects: %v", list, err)) // it was just read
 	}
 	return state.String()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// looking reads the ConfigMaps of a label while it shines, and counts how often it is asked.
+// looking reads the ConfigMaps with a label while the lamp is on, and counts its calls.
 type looking struct{ asked *int }
 
 func (looking) Compose(context.Context, *Lamp, *operon.Composition) error { return nil }
@@ -28,8 +28,7 @@ func (c looking) Observe(ctx context.Context, l *Lamp, seen *operon.Observed) er
 	return seen.List(ctx, &corev1.ConfigMapList{}, client.MatchingLabels{"switch": l.Name})
 }
 
-// The object is reconciled for what its last reconcile read, and for nothing else but that
-// each step ends with one more.
+// The object is reconciled only for what its last reconcile read, except that each step ends with one additional reconcile.
 func TestReconciledForWhatIsRead(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -60,8 +59,7 @@ func TestReconciledForWhatIsRead(t *testing.T) {
 	})
 }
 
-// copying composes a ConfigMap with the color that another one and a class of storage have,
-// and with how many switches there are.
+// copying composes a ConfigMap with the color in another ConfigMap and in a StorageClass, and with the number of switches.
 type copying struct{}
 
 func (copying) Compose(ctx context.Context, l *Lamp, out *operon.Composition) error {
@@ -87,8 +85,8 @@ func (copying) Compose(ctx context.Context, l *Lamp, out *operon.Composition) er
 	return nil
 }
 
-// What Compose reads by name or labels is read from what is given, and reconciled for when
-// it changes, appears or goes.
+// Compose reads given objects by name or labels, and the object is reconciled when one of them is created, changed or
+// deleted.
 var aCopy = lampCase{
 	Name:   "a copy",
 	Object: lamp(4),

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// recorder is a test of which is recorded how it fails.
+// recorder is a test whose failures are recorded.
 type recorder struct {
 	testing.TB
 
@@ -42,7 +42,7 @@ func (r *recorder) Failed() bool {
 
 func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
-// failuresOf runs a test and returns how it failed.
+// failuresOf runs a test and returns its failures.
 func failuresOf(t *testing.T, test func(testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -58,7 +58,7 @@ func failuresOf(t *testing.T, test func(testing.TB)) string {
 	return strings.Join(r.failures, "\n")
 }
 
-// fails checks that a test fails, and that it says each of the texts.
+// fails checks that a test fails, and that its output contains each of the texts.
 func fails(t *testing.T, test func(testing.TB), texts ...string) {
 	t.Helper()
 	failures := failuresOf(t, test)

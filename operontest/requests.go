@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// requests notes what an operator asks of a real API server.
+// requests records the requests of an operator to a real API server.
 type requests struct {
 	mapper meta.RESTMapper
 	writes *journal
@@ -19,7 +19,7 @@ type requests struct {
 	read sets.Set[string] // kinds
 }
 
-// request is what the path of a request says.
+// request contains the information in the path of a request.
 type request struct {
 	schema.GroupVersionResource
 	namespace, name, subresource string
@@ -31,7 +31,7 @@ type round func(*http.Request) (*http.Response, error)
 // RoundTrip sends a request.
 func (f round) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// wrap notes the requests that go through next.
+// wrap records the requests that next sends.
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	return round(func(sent *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(sent)
@@ -53,7 +53,7 @@ func (r *requests) note(sent *http.Request, status int) {
 	}
 	if sent.Method == http.MethodGet {
 		if of.Group == "" && of.Resource == "namespaces" && of.name != "" {
-			return // at its start an operator checks whether its namespaces are there
+			return // at its start, an operator checks whether its namespaces exist
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -63,8 +63,8 @@ func (r *requests) note(sent *http.Request, status int) {
 	r.writes.note(r.writes.name(verb(sent.Method, of.subresource, status), kind, of.namespace, of.name))
 }
 
-// own are what an operator needs for itself: its record of kinds, its lock, to know which
-// kinds there are and what it may do, and to tell of events.
+// own contains resources that an operator needs for itself: its record of kinds, its lock, discovery of kinds and
+// permissions, and events.
 var own = sets.New(
 	schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"},
 	schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
@@ -72,7 +72,7 @@ var own = sets.New(
 	schema.GroupResource{Group: "events.k8s.io", Resource: "events"},
 )
 
-// verb is how a write is called in a case.
+// verb returns the name of a write in a case.
 func verb(method, subresource string, status int) string {
 	switch {
 	case subresource != "":
@@ -108,7 +108,7 @@ func parse(path string) (request, bool) {
 	return r, true
 }
 
-// kinds that were read.
+// kinds returns the kinds that were read.
 func (r *requests) kinds() sets.Set[string] {
 	r.mu.Lock()
 	defer r.mu.Unlock()

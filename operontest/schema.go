@@ -13,8 +13,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// setDefaults sets what is absent and has a default, outside before inside. What is null and
-// may not be is absent.
+// setDefaults sets defaults of absent fields, from the outside in. A null that is not allowed counts as absent.
 func setDefaults(value any, of *spec.Schema) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -40,7 +39,7 @@ func setDefaults(value any, of *spec.Schema) {
 	}
 }
 
-// propertyOf is the schema of a field of a map, nil if there is none.
+// propertyOf returns the schema of a field of a map, or nil if there is none.
 func propertyOf(of *spec.Schema, name string) *spec.Schema {
 	if property, ok := of.Properties[name]; ok {
 		return &property
@@ -51,7 +50,7 @@ func propertyOf(of *spec.Schema, name string) *spec.Schema {
 	return nil
 }
 
-// check says what is wrong with the fields of an object.
+// check returns the errors in the fields of an object.
 func check(fields map[string]any, of *spec.Schema) field.ErrorList {
 	wrong := unknown(fields, of, nil)
 	result := validate.NewSchemaValidator(of, nil, "", strfmt.Default).Validate(fields)
@@ -66,13 +65,13 @@ func check(fields map[string]any, of *spec.Schema) field.ErrorList {
 	return wrong
 }
 
-// holdsAnything tells maps of which a schema does not say what is in them.
+// holdsAnything reports whether a schema allows any content in a map.
 func holdsAnything(of *spec.Schema) bool {
 	free, _ := of.Extensions.GetBool("x-kubernetes-preserve-unknown-fields")
 	return free || of.AdditionalProperties != nil && of.AdditionalProperties.Schema == nil
 }
 
-// unknown are the fields that a schema does not have.
+// unknown returns the fields that a schema does not have.
 func unknown(value any, of *spec.Schema, at *field.Path) field.ErrorList {
 	if holdsAnything(of) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// shrink makes an object smaller for as long as what is wrong with it stays: it takes fields and
-// elements away, the largest parts first, and makes values plain. It does not change fields.
+// shrink makes an object smaller as long as the problem remains: it removes fields and elements, the largest parts first, and
+// simplifies values. It does not change fields.
 func shrink(fields map[string]any, wrong func(map[string]any) bool) map[string]any {
 	for smallest := fields; ; {
 		smaller := shrinkOnce(smallest, wrong)
@@ -34,8 +34,8 @@ func shrinkOnce(fields map[string]any, wrong func(map[string]any) bool) map[stri
 	return nil
 }
 
-// places are the ways to all values in a value, outside before inside: a string for a field, a
-// number for an element. What an object is called is left out, as it needs that.
+// places returns the paths of all values in a value, from the outside in: a string for a field, a number for an element. The
+// fields that identify an object are left out, because they are required.
 func places(value any, at []any) [][]any {
 	var all [][]any
 	add := func(step any, inner any) {
@@ -57,7 +57,7 @@ func places(value any, at []any) [][]any {
 	return all
 }
 
-// named reports whether a field is one that every object has to have.
+// named reports whether a field is required in every object.
 func named(at []any, name string) bool {
 	if len(at) == 0 {
 		return name == "apiVersion" || name == "kind"
@@ -65,7 +65,7 @@ func named(at []any, name string) bool {
 	return len(at) == 1 && at[0] == "metadata" && name == "name"
 }
 
-// without takes away what is at a place.
+// without removes the value at a place.
 func without(value any, at []any) any {
 	return edit(value, at, func(holder any, last any) any {
 		if list, ok := holder.([]any); ok {
@@ -76,7 +76,7 @@ func without(value any, at []any) any {
 	})
 }
 
-// plainer makes what is at a place the plainest value of its type.
+// plainer replaces the value at a place with the simplest value of its type.
 func plainer(value any, at []any) any {
 	return edit(value, at, func(holder any, last any) any {
 		if list, ok := holder.([]any); ok {
@@ -89,7 +89,7 @@ func plainer(value any, at []any) any {
 	})
 }
 
-// edit lets change do something to the map or list that holds the place.
+// edit applies change to the map or list that contains the place.
 func edit(value any, at []any, change func(holder any, last any) any) any {
 	if len(at) == 1 {
 		return change(value, at[0])
@@ -105,7 +105,7 @@ func edit(value any, at []any, change func(holder any, last any) any) any {
 	return value
 }
 
-// plain is the plainest value of a type that is not the type's zero, which Go often omits.
+// plain returns the simplest value of a type that is not its zero value, which Go often omits.
 func plain(value any) any {
 	switch value.(type) {
 	case string:
@@ -118,7 +118,7 @@ func plain(value any) any {
 	return value
 }
 
-// cost is how much there is to read of a value.
+// cost returns how much of a value there is to read.
 func cost(value any) int {
 	total := 1
 	switch value := value.(type) {
@@ -141,7 +141,7 @@ func cost(value any) int {
 	return total
 }
 
-// names are those of two maps, in order.
+// names returns the names in two maps, in order.
 func names(one, other map[string]any) []string {
 	all := maps.Clone(one)
 	maps.Copy(all, other)

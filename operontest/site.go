@@ -28,9 +28,9 @@ type site[T client.Object] struct {
 	patience time.Duration
 	requests *requests
 	run      func(ctx context.Context, ready func()) error
-	stop     func()     // of the operator that runs
-	ended    chan error // gets what it ended with
-	known    []string   // events that were expected so far
+	stop     func()     // of the running operator
+	ended    chan error // receives the result of the operator
+	known    []string   // expected events so far
 
 	mu     sync.Mutex
 	states []T       // of the object in this step, the latest last
@@ -72,7 +72,7 @@ func (o *Operator[T]) newSite(t testing.TB, cluster *rest.Config, namespace stri
 	return s, s.start(ctx)
 }
 
-// start starts the operator, and returns when it works.
+// start starts the operator, and returns when it is running.
 func (s *site[T]) start(life context.Context) error {
 	ctx, stop := context.WithCancel(life)
 	s.stop, s.ended = stop, make(chan error, 1)
@@ -89,13 +89,13 @@ func (s *site[T]) start(life context.Context) error {
 	}
 }
 
-// end ends the operator.
+// end stops the operator.
 func (s *site[T]) end() error {
 	s.stop()
 	return <-s.ended
 }
 
-// parts are what an operator's main function gives to operon.Main.
+// parts returns the options that an operator's main function passes to operon.Main.
 func (o *Operator[T]) parts() []operon.Option {
 	parts := []operon.Option{operon.Manage(o.composer, o.options()...)}
 	for _, add := range o.api {
@@ -104,7 +104,7 @@ func (o *Operator[T]) parts() []operon.Option {
 	return parts
 }
 
-// follow notes each state of the object.
+// follow records each state of the object.
 func (s *site[T]) follow(ctx context.Context, api client.WithWatch) error {
 	kind, err := api.GroupVersionKindFor(s.object)
 	if err != nil {
@@ -131,14 +131,14 @@ func (s *site[T]) follow(ctx context.Context, api client.WithWatch) error {
 func (s *site[T]) saw(changed *unstructured.Unstructured) {
 	state, ok := s.object.DeepCopyObject().(T)
 	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(changed.Object, state) != nil {
-		return // a state that the Go type cannot hold is none that anybody expects
+		return // no case expects a state that the Go type cannot represent
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.states, s.uid = append(s.states, state), state.GetUID()
 }
 
-// leave removes the objects while there is an operator to lift finalizers, and then stops it.
+// leave removes the objects while an operator runs that can remove finalizers, and then stops it.
 func (s *site[T]) leave(ctx context.Context, t testing.TB, given []client.Object) {
 	t.Helper()
 	if s.stop == nil {
@@ -151,7 +151,7 @@ func (s *site[T]) leave(ctx context.Context, t testing.TB, given []client.Object
 			}
 		}
 	}
-	defer remove(given...) // what finalizes the object may need them
+	defer remove(given...) // the finalization of the object may need them
 	remove(s.object)
 	err := wait.PollUntilContextTimeout(ctx, timing.interval, s.patience, true, func(ctx context.Context) (bool, error) {
 		gone, err := s.gone(ctx)

@@ -17,8 +17,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
-// play lets a step happen and waits until what it expects has come, and for a while nothing
-// else. The error says what did not come, or what came that was not expected.
+// play executes a step and waits until the expectation is met, and nothing else happens for a while. The error describes what
+// is missing, or what was not expected.
 func (s *site[T]) play(ctx context.Context, step Step[T]) error {
 	s.begin()
 	for _, change := range step.Do {
@@ -50,14 +50,14 @@ func (s *site[T]) play(ctx context.Context, step Step[T]) error {
 	return err
 }
 
-// begin begins a step with the state that the object has.
+// begin begins a step with the current state of the object.
 func (s *site[T]) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.states = s.states[max(0, len(s.states)-1):]
 }
 
-// judge says what is not as expected, so far.
+// judge returns the deviations from the expectation so far.
 func (s *site[T]) judge(ctx context.Context, e Expect[T], written []string) (verdict, error) {
 	events, err := s.events(ctx)
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *site[T]) judge(ctx context.Context, e Expect[T], written []string) (ver
 	s.mu.Unlock()
 	if gone {
 		states = nil
-		// A child that garbage collection takes before the operator knows that its owner
-		// is gone is made again, and taken again.
+		// A child that garbage collection deletes before the operator learns that its owner is gone is recreated, and deleted
+		// again.
 		written = slices.DeleteFunc(slices.Clone(written), func(write string) bool { return strings.HasPrefix(write, "create ") })
 	}
 	return compareSets("write", distinct(e.Writes), distinct(written), same).
@@ -81,8 +81,7 @@ func (s *site[T]) judge(ctx context.Context, e Expect[T], written []string) (ver
 		and(verdict{missing: e.judgeObject(states)}), nil
 }
 
-// judgeEvents looks for those of this step among all, as the API server adds what happens
-// again to the event that was there.
+// judgeEvents searches all events for those of this step, because the API server adds a repeated event to the existing one.
 func (s *site[T]) judgeEvents(e Expect[T], events []string) verdict {
 	var v verdict
 	for _, want := range e.Events {
@@ -99,14 +98,14 @@ func (s *site[T]) judgeEvents(e Expect[T], events []string) verdict {
 	return v
 }
 
-// distinct are writes without those of a status, each once.
+// distinct returns the writes without status writes and duplicates.
 func distinct(writes []string) []string {
 	all := sets.New(slices.DeleteFunc(slices.Clone(writes), func(write string) bool { return strings.HasPrefix(write, "status ") })...)
 	return sets.List(all)
 }
 
-// ofReadiness tells events that depend on whether children are ready, which on a real
-// cluster they become by themselves.
+// ofReadiness reports whether an event depends on the readiness of children. On a real cluster, children become ready by
+// themselves.
 func ofReadiness(event string) bool {
 	reason, _, _ := strings.Cut(event, ": ")
 	switch reason {
@@ -117,7 +116,7 @@ func ofReadiness(event string) bool {
 	return false
 }
 
-// events are all that the operator sent about the object.
+// events returns all events that the operator sent about the object.
 func (s *site[T]) events(ctx context.Context) ([]string, error) {
 	var list eventsv1.EventList
 	if err := s.place.List(ctx, &list, client.InNamespace(s.place.Namespace)); err != nil {
@@ -134,7 +133,7 @@ func (s *site[T]) events(ctx context.Context) ([]string, error) {
 	return notes, nil
 }
 
-// furtherKinds are those that were read and are neither the object's nor those of children.
+// furtherKinds returns the kinds that were read, except the kinds of the object and its children.
 func (s *site[T]) furtherKinds(c Case[T]) (want, got []string) {
 	known := sets.New[string]()
 	if kind, err := s.place.GroupVersionKindFor(s.object); err == nil {

@@ -33,7 +33,7 @@ func (o *Operator[T]) Story(ctx context.Context, c Case[T]) (string, error) {
 	return b.String(), nil
 }
 
-// tell writes what happened, a line for each thing.
+// tell writes what happened, one line for each event.
 func (s seen[T]) tell(b *strings.Builder) {
 	for _, write := range s.writes {
 		fmt.Fprintf(b, "  write %s\n", write)
@@ -49,7 +49,7 @@ func (s seen[T]) tell(b *strings.Builder) {
 	}
 }
 
-// readiness is the Ready condition in words.
+// readiness returns the Ready condition as text.
 func readiness(object client.Object) string {
 	all, err := condition.Of(object)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// progress is a composer whose child is never ready, and says how far it is.
+// progress is a composer whose child is never ready. It reports the progress of the child.
 func progress(l *Lamp, out *operon.Composition) error {
 	out.Child(config(l.Name, "a", "b"), operon.ReadyWhen(func(live *unstructured.Unstructured) (bool, string) {
 		done, _, _ := unstructured.NestedString(live.Object, "data", "done")
@@ -26,8 +26,7 @@ func done(percent string) []operontest.Change {
 	return []operontest.Change{operontest.Edit(config("desk", "", ""), func(c *corev1.ConfigMap) { c.Data["done"] = percent })}
 }
 
-// A status whose only news is a message is held back for a second: time is stepped, and
-// nobody sleeps.
+// A status write that changes only a message is delayed for a second. Time is stepped, and the test does not sleep.
 func TestTimeIsStepped(t *testing.T) {
 	t.Parallel()
 	started := time.Now()
@@ -52,7 +51,7 @@ func TestTimeIsStepped(t *testing.T) {
 	}
 }
 
-// An error is tried again, ever later.
+// An error is retried at growing intervals.
 func TestErrorsAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -77,7 +76,7 @@ func TestErrorsAreTriedAgain(t *testing.T) {
 			Conditions: []string{"Ready=False ReconcileFailed: no power"},
 		},
 		Then: []step{
-			// Once more for its own status, and then after 40 and 80 ms.
+			// It is reconciled again for its own status, and then after 40 and 80 ms.
 			{Name: "too early", Wait: 39 * time.Millisecond, Expect: expect{Status: tried(2)}},
 			{Name: "later", Wait: time.Millisecond, Expect: expect{Status: tried(3)}},
 			{Name: "too early again", Wait: 79 * time.Millisecond, Expect: expect{Status: tried(3)}},

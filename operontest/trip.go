@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// trip is the way from one version through another and back.
+// trip is a round trip from one version through another and back.
 type trip struct {
 	from, through version
 	there, back   func(source, target runtime.Object) error
 	adjust        []func(runtime.Object)
-	// fromSchema and throughSchema are nil where there are none.
+	// fromSchema and throughSchema may be nil.
 	fromSchema, throughSchema *spec.Schema
 }
 
-// define finds the schemas of the versions. Where there are some, both have one.
+// define finds the schemas of the versions: either both have one, or none.
 func (w *trip) define(all schemas) error {
 	for kind, of := range all {
 		if kind.Kind != w.from.Kind {
@@ -52,7 +52,7 @@ func (w *trip) String() string {
 	return fmt.Sprintf("%s %s → %s → %s", w.from.Kind, w.from.Version, w.through.Version, w.from.Version)
 }
 
-// unfitError reports that no object could be made.
+// unfitError reports that no object could be generated.
 type unfitError struct{ error }
 
 func isUnfit(err error) bool {
@@ -60,8 +60,8 @@ func isUnfit(err error) bool {
 	return errors.As(err, &unfit)
 }
 
-// explore makes objects and sends them on the trip. The error tells of the first one that does not
-// come back as it was, made as small as it can be.
+// explore generates objects and sends them on the round trip. The error reports the first object that does not return
+// unchanged, made as small as possible.
 func (w *trip) explore(source rand.Source, objects int) error {
 	fit, why := 0, error(nil)
 	for n := range objects {
@@ -83,7 +83,7 @@ func (w *trip) explore(source rand.Source, objects int) error {
 	return nil
 }
 
-// try sends an object on the trip, and returns what went wrong, or nil. It does not change fields.
+// try sends an object on the round trip, and returns the problem, or nil. It does not change fields.
 func (w *trip) try(fields map[string]any) *flaw {
 	between, wrong := w.convert(w.from, w.through, w.there, fields, w.throughSchema)
 	if wrong != nil {
@@ -99,7 +99,7 @@ func (w *trip) try(fields map[string]any) *flaw {
 	return wrong
 }
 
-// convert does what an API server does with one answer of a conversion webhook.
+// convert does what an API server does with one response of a conversion webhook.
 func (w *trip) convert(from, to version, convert func(source, target runtime.Object) error, fields map[string]any, of *spec.Schema) (map[string]any, *flaw) {
 	step := fmt.Sprintf("%s → %s", from.Version, to.Version)
 	source, target := from.empty(), to.empty()
@@ -120,7 +120,7 @@ func (w *trip) convert(from, to version, convert func(source, target runtime.Obj
 	return admitted(converted, of), nil
 }
 
-// admitted is what an API server makes of fields by a schema, if there is one.
+// admitted returns the fields after an API server has applied a schema, if there is one.
 func admitted(fields map[string]any, of *spec.Schema) map[string]any {
 	if of == nil {
 		return fields
@@ -130,7 +130,7 @@ func admitted(fields map[string]any, of *spec.Schema) map[string]any {
 	return numbered(fields)
 }
 
-// numbered makes numbers what they are in JSON: what schemas hold are all floating.
+// numbered converts numbers to the types that JSON decoding returns: in schemas, all are floating-point numbers.
 func numbered(fields map[string]any) map[string]any {
 	data, err := json.Marshal(fields)
 	if err != nil {
@@ -174,7 +174,7 @@ func decode(fields map[string]any, into runtime.Object) error {
 	return json.Unmarshal(data, into)
 }
 
-// tidy removes what is null, and lists that are empty: to most they mean the same as nothing.
+// tidy removes nulls and empty lists: for most purposes they are equivalent to absent fields.
 func tidy(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -192,14 +192,14 @@ func tidy(value any) {
 	}
 }
 
-// flaw is what is wrong with a conversion.
+// flaw is a problem of a conversion.
 type flaw struct {
 	path, what string
-	after      map[string]any // what came back, if anything did
+	after      map[string]any // the result of the conversion, if there was one
 }
 
-// differ finds the first field that did not come back as it was. An annotation that was added is
-// where a conversion keeps what it could not put elsewhere.
+// differ finds the first field that did not return unchanged. An added annotation is ignored: a conversion may keep fields
+// there that the other version does not have.
 func differ(before, after map[string]any) *flaw {
 	return differAt("", before, after)
 }
@@ -254,7 +254,7 @@ func shown(value any) string {
 	return string(data)
 }
 
-// tripError tells of an object that does not come back as it was.
+// tripError reports an object that does not return unchanged.
 type tripError struct {
 	way    *trip
 	made   int
@@ -287,7 +287,7 @@ func ordinal(n int) string {
 	return fmt.Sprint(n, "th")
 }
 
-// sameAs tells where two forms of an object differ.
+// sameAs returns an error with the difference between two forms of an object.
 func sameAs(one, other map[string]any) error {
 	if found := differ(one, other); found != nil {
 		return errors.New(found.what)

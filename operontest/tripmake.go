@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// make makes an object of the version that the trip begins with: every field is set half of the
-// time. It fits the schema, if there is one, and is as Go would write it.
+// make generates an object of the version with which the trip begins. Each field is set with a probability of one half. The
+// object matches the schema, if there is one, and has the form that Go encodes.
 func (w *trip) make(random *rand.Rand) (map[string]any, error) {
 	object := w.from.empty()
 	filler(random).Fill(object)
@@ -37,8 +37,7 @@ func (w *trip) make(random *rand.Rand) (map[string]any, error) {
 	return fields, w.fits(fields)
 }
 
-// fits tells what is wrong with an object: with its schema, or that Go writes it in another way
-// than it stands there.
+// fits returns what is wrong with an object: it does not match its schema, or Go encodes it differently.
 func (w *trip) fits(fields map[string]any) error {
 	object := w.from.empty()
 	if err := decode(fields, object); err != nil {
@@ -54,7 +53,7 @@ func (w *trip) fits(fields map[string]any) error {
 	return check(fields, w.fromSchema).ToAggregate()
 }
 
-// filler fills Go values. Their metadata is what a user may set.
+// filler returns a filler of Go values. It sets only metadata that a user may set.
 func filler(random *rand.Rand) *randfill.Filler {
 	return randfill.New().RandSource(random).NilChance(.5).NumElements(1, 2).MaxDepth(12).Funcs(
 		func(m *metav1.ObjectMeta, c randfill.Continue) {
@@ -90,7 +89,7 @@ func someOf(c randfill.Continue) map[string]string {
 	return map[string]string{"example.com/key": c.String(4)}
 }
 
-// fit makes a value one that its schema takes, where the schema says how.
+// fit returns a value that the schema allows, as far as the schema describes it.
 func fit(value any, of *spec.Schema, random *rand.Rand) any {
 	if len(of.Enum) > 0 && !slices.Contains(of.Enum, value) {
 		return of.Enum[random.Intn(len(of.Enum))]
@@ -152,7 +151,7 @@ func fitString(value string, of *spec.Schema) any {
 	return string(letters)
 }
 
-// clamp takes a number into its bounds; into the whole of them, not to their edge.
+// clamp moves a number into its bounds. It uses the whole range, not only the edges.
 func clamp(n float64, of *spec.Schema) float64 {
 	low, high := of.Minimum, of.Maximum
 	switch {
@@ -166,7 +165,7 @@ func clamp(n float64, of *spec.Schema) float64 {
 	return n
 }
 
-// matches reports whether a text is one that its schema's pattern takes.
+// matches reports whether a text matches the pattern of its schema.
 func matches(value any, of *spec.Schema) bool {
 	text, ok := value.(string)
 	if !ok || of.Pattern == "" {
@@ -176,7 +175,7 @@ func matches(value any, of *spec.Schema) bool {
 	return err == nil && pattern.MatchString(text)
 }
 
-// zero is the least value that a schema's type has.
+// zero returns the smallest value of a schema's type.
 func zero(of *spec.Schema) any {
 	switch {
 	case of.Default != nil:
@@ -195,7 +194,7 @@ func zero(of *spec.Schema) any {
 	return ""
 }
 
-// dropUnknown drops the fields that a schema does not have.
+// dropUnknown removes the fields that a schema does not have.
 func dropUnknown(value any, of *spec.Schema, root bool) {
 	if of == nil || holdsAnything(of) {
 		return
@@ -221,8 +220,7 @@ func dropUnknown(value any, of *spec.Schema, root bool) {
 	}
 }
 
-// bytesSource draws from bytes that a fuzzer chose, and when they end from numbers that follow
-// from them.
+// bytesSource returns the bytes that a fuzzer chose, and after their end, numbers that are derived from them.
 type bytesSource struct {
 	data []byte
 	rest rand.Source
@@ -234,8 +232,7 @@ func sourceOf(data []byte) rand.Source {
 	return &bytesSource{data, rand.NewSource(int64(sum.Sum64()))}
 }
 
-// Int63 implements rand.Source. A byte of the fuzzer's decides the upper bits, by which most of what is
-// drawn is decided.
+// Int63 implements rand.Source. A byte of the fuzzer determines the upper bits, which determine most random choices.
 func (s *bytesSource) Int63() int64 {
 	if len(s.data) == 0 {
 		return s.rest.Int63()

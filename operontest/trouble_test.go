@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// restarted is a Lamp whose operator starts again.
+// restarted is a Lamp whose operator is restarted.
 var restarted = lampCase{
 	Name:   "a restart",
 	Object: lamp(4),
@@ -43,7 +43,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// forgetful composes how often it was started.
+// forgetful composes the number of starts.
 type forgetful struct{ starts *int }
 
 func (f forgetful) Compose(_ context.Context, l *Lamp, out *operon.Composition) error {
@@ -60,7 +60,7 @@ func TestAnOperatorThatWritesAfterARestart(t *testing.T) {
 		"step 1: writes", "+ change ConfigMap desk")
 }
 
-// fickle composes something else from the third time on.
+// fickle composes something different from the third time on.
 type fickle struct{ n *int }
 
 func (f fickle) Compose(_ context.Context, l *Lamp, out *operon.Composition) error {
@@ -78,7 +78,7 @@ func TestACompositionThatChangesByItself(t *testing.T) {
 		"reconciled again though nothing has changed", "change ConfigMap desk")
 }
 
-// What the API refuses is told, tried again ever later, and done when it may be.
+// A rejected write is reported, retried at growing intervals, and succeeds when it is permitted.
 func TestRefuse(t *testing.T) {
 	t.Parallel()
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "desk", errors.New("no permission"))

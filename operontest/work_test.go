@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// packer is a composer that works: its second step fails once.
+// packer is a composer with a workflow. Its second step fails once.
 type packer struct{}
 
 func (packer) Compose(context.Context, *box.Box, *operon.Composition) error { return nil }
@@ -39,7 +39,7 @@ func (packer) RunWorkflow(ctx context.Context, _ *box.Box, run *durable.Run) err
 	return nil
 }
 
-// Work in steps is tested like everything else: without a cluster, and without waiting.
+// A workflow is tested like everything else: without a cluster, and without waiting.
 func TestWorkInSteps(t *testing.T) {
 	t.Parallel()
 	phase := func(want journal.Phase) func(*box.Box) error {

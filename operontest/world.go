@@ -17,14 +17,13 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
-// maxPasses is how often an object is reconciled at a time before it is taken for one
-// that never comes to rest.
+// maxPasses is the number of consecutive reconciles after which an object is considered never to become quiescent.
 const maxPasses = 50
 
 // epoch is the time at which every case begins.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// world is an operator with one object, an API in memory, and a time of its own.
+// world is an operator with one object, an API in memory, and its own time.
 type world[T client.Object] struct {
 	place      Place
 	time       *clocktesting.FakePassiveClock
@@ -36,8 +35,8 @@ type world[T client.Object] struct {
 	writes     *journal
 	events     *diary
 
-	revision string    // of the object when it was last reconciled; empty if it was not there
-	due      time.Time // when it is to be reconciled again, if nothing changes; zero: never
+	revision string    // of the object when it was last reconciled; empty if it did not exist
+	due      time.Time // when it is reconciled again if nothing changes; zero: never
 	failures int       // in a row
 }
 
@@ -81,7 +80,7 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 
 var _ events.EventRecorder = &diary{}
 
-// pass lets time pass, and reconciles the object whenever it is to be.
+// pass advances time, and reconciles the object whenever it is due.
 func (w *world[T]) pass(ctx context.Context, wait time.Duration) error {
 	end := w.time.Now().Add(wait)
 	for {
@@ -96,7 +95,7 @@ func (w *world[T]) pass(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// again reconciles an object that is at rest once more, which must write nothing.
+// again reconciles a quiescent object once more, which must write nothing.
 func (w *world[T]) again(ctx context.Context) error {
 	if !w.due.IsZero() || w.revision == "" {
 		return nil
@@ -111,7 +110,7 @@ func (w *world[T]) again(ctx context.Context) error {
 	return nil
 }
 
-// settle reconciles the object until nothing that it depends on changes any more.
+// settle reconciles the object until none of its dependencies changes any more.
 func (w *world[T]) settle(ctx context.Context) error {
 	for range maxPasses {
 		stale, err := w.stale(ctx)
@@ -125,7 +124,7 @@ func (w *world[T]) settle(ctx context.Context) error {
 	return fmt.Errorf("the operator does not come to rest: %d reconciles wrote\n%s", maxPasses, strings.Join(w.writes.take(), "\n"))
 }
 
-// stale reports whether the object is to be reconciled.
+// stale reports whether the object has to be reconciled.
 func (w *world[T]) stale(ctx context.Context) (bool, error) {
 	if !w.due.IsZero() && !w.due.After(w.time.Now()) {
 		return true, nil
@@ -162,7 +161,7 @@ func (w *world[T]) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// currentRevision is the object's, empty if it is not there.
+// currentRevision returns the revision of the object, or an empty string if it does not exist.
 func (w *world[T]) currentRevision(ctx context.Context) (string, error) {
 	found, err := w.current(ctx)
 	if apierrors.IsNotFound(err) {
@@ -182,7 +181,7 @@ func (w *world[T]) current(ctx context.Context) (T, error) {
 	return found, w.place.Get(ctx, client.ObjectKeyFromObject(w.object), found)
 }
 
-// take returns what the operator did since it was last asked, and the object as it is.
+// take returns what the operator did since the last call, and the current object.
 func (w *world[T]) take(ctx context.Context) (seen[T], error) {
 	s := seen[T]{writes: w.writes.take(), events: w.events.take()}
 	object, err := w.current(ctx)

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// journal holds what was written through a client.
+// journal records the writes through a client.
 type journal struct {
-	// namespace is the one that names go without.
+	// namespace is the namespace that is omitted from names.
 	namespace string
 
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ type journal struct {
 	refused map[string]error
 }
 
-// name is how a case calls a write.
+// name returns the name of a write in a case.
 func (j *journal) name(verb, kind, namespace, name string) string {
 	if namespace != "" && namespace != j.namespace {
 		name = namespace + "/" + name
@@ -39,14 +39,14 @@ func (j *journal) note(write string) {
 	j.writes = append(j.writes, write)
 }
 
-// all returns the writes since they were last taken.
+// all returns the writes since the last call of take.
 func (j *journal) all() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.writes)
 }
 
-// take returns the writes since they were last taken.
+// take returns the writes since the last call of take.
 func (j *journal) take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -55,7 +55,7 @@ func (j *journal) take() []string {
 	return taken
 }
 
-// refuse lets a write fail from now on; no longer with nil.
+// refuse makes a write fail from now on. A nil error ends this.
 func (j *journal) refuse(write string, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -65,7 +65,7 @@ func (j *journal) refuse(write string, err error) {
 	j.refused[write] = err
 }
 
-// pass sends a write, unless it is to be refused, and notes it when it has succeeded.
+// pass sends a write unless it has to be rejected, and records it if it succeeds.
 func (j *journal) pass(c client.Client, verb string, object client.Object, dryRun []string, send func() error) error {
 	kind, err := apiutil.GVKForObject(object, c.Scheme())
 	if err != nil {
@@ -85,7 +85,7 @@ func (j *journal) pass(c client.Client, verb string, object client.Object, dryRu
 	return nil
 }
 
-// through returns a client that notes what is written through it.
+// through returns a client that records the writes through it.
 func (j *journal) through(api client.WithWatch) client.WithWatch {
 	return interceptor.NewClient(api, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
@@ -114,7 +114,7 @@ func (j *journal) through(api client.WithWatch) client.WithWatch {
 	})
 }
 
-// apply tells what it made from what it changed.
+// apply distinguishes creations from changes.
 func (j *journal) apply(ctx context.Context, c client.WithWatch, wanted runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 	data, err := json.Marshal(wanted)
 	if err != nil {
@@ -132,20 +132,20 @@ func (j *journal) apply(ctx context.Context, c client.WithWatch, wanted runtime.
 	return j.pass(c, verb, object, dry, func() error { return c.Apply(ctx, wanted, options...) })
 }
 
-// diary holds the events that were sent.
+// diary records the sent events.
 type diary struct {
 	mu    sync.Mutex
 	notes []string
 }
 
-// Eventf notes an event as "Reason: note". It is that of events.EventRecorder.
+// Eventf implements events.EventRecorder. It records an event as "Reason: note".
 func (d *diary) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.notes = append(d.notes, reason+": "+fmt.Sprintf(note, args...))
 }
 
-// take returns the events since it was last asked.
+// take returns the events since the last call.
 func (d *diary) take() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

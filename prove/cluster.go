@@ -57,13 +57,13 @@ func Folder() (path string, remove func() error, err error) {
 	}, nil
 }
 
-// Names of what sessions keep.
+// Parts of the names of session directories and their lock files.
 const (
 	sessionPrefix = "session-"
 	lockSuffix    = ".lock"
 )
 
-// sweep removes the directories of sessions whose process is gone: nobody holds their lock.
+// sweep removes the directories of sessions whose process has ended: their lock is free.
 func sweep(parent string) error {
 	left, err := glob.In(parent, sessionPrefix+"*"+lockSuffix)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a session that was killed left goes with the next one, and that of one at work stays.
+// The directory of a killed session is removed by the next session. The directory of a running session stays.
 func TestFolderOfAKilledSession(t *testing.T) {
 	t.Setenv("OPERON_HOME", t.TempDir())
 	first, remove, err := Folder()

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// install puts the operator's kinds into the cluster, and remembers which were not there.
+// install installs the operator's kinds in the cluster, and records which of them did not exist before.
 func (s *session) install(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(s.Config)
 	if err != nil {
@@ -30,8 +30,8 @@ func (s *session) install(ctx context.Context) error {
 	return kube.InstallCRDs(ctx, s.Config, runner.Manager, s.CRDs...)
 }
 
-// uninstall removes the kinds that install brought from a cluster that is kept. Objects of theirs that
-// are left go with them.
+// uninstall removes the kinds that install added from a cluster that is kept. Remaining objects of these kinds are deleted
+// with them.
 func (s *session) uninstall(ctx context.Context) error {
 	if s.Disposable || len(s.brought) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
 
-// definition is one that no other test has.
+// definition returns a definition that no other test uses.
 func definition() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -32,10 +32,10 @@ func definition() *unstructured.Unstructured {
 	}}
 }
 
-// A cluster that is kept keeps the definitions that it had, and no others.
+// A cluster that is kept keeps the definitions that it had before, and no others.
 func TestDefinitionsOfAKeptCluster(t *testing.T) {
 	t.Parallel()
-	config, stop, err := StartCluster(t.Context(), t.Output()) // who watches a shared one would miss the kind
+	config, stop, err := StartCluster(t.Context(), t.Output()) // not shared: removing a kind would disturb other watchers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestDefinitionsOfAKeptCluster(t *testing.T) {
 	}
 }
 
-// What was known when a session is interrupted is in its report.
+// The report of an interrupted session contains everything that was known until then.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	at := slices.IndexFunc(operators.All(), func(o operators.Operator) bool { return o.Name == "ok-app" })

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
 
-// Correct operators get through all failures of their children: pods, nodes and volumes.
+// Correct operators survive all failures of their children: pods, nodes and volumes.
 func TestChildrenFail(t *testing.T) {
 	t.Parallel()
 	for name, failures := range map[string]int{"ok-app": 4, "ok-store": 5} {

@@ -17,14 +17,14 @@ import (
 	"github.com/operon-framework/operon/internal/prove/testplan"
 )
 
-// fileFormat is that of a file that repeats a finding. Another one cannot be read.
+// fileFormat is the format of a file that repeats a finding. Files of other formats cannot be read.
 const fileFormat = "operon-prove/1"
 
 // File is a plan file: all that is needed to reproduce a finding.
 type File struct {
 	// Format is the file format, which must be that of this program.
 	Format string `json:"format"`
-	// Target is what is tested. Paths are absolute.
+	// Target describes what is tested. Paths are absolute.
 	Target Target `json:"target"`
 	// Finding is the Key of the finding that the plan shows, for the reader.
 	Finding string `json:"finding"`
@@ -82,8 +82,7 @@ func parse(content []byte) (*File, error) {
 
 var unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
 
-// located is an error of a parser, with the line where that can be found, and without the parser's own
-// names.
+// located returns a parser's error with the line in which it can be found, and without the parser's own names.
 func located(err error, content []byte) error {
 	if found := unknownField.FindStringSubmatch(err.Error()); found != nil {
 		field := found[1][strings.LastIndex(found[1], ".")+1:]
@@ -99,7 +98,7 @@ func located(err error, content []byte) error {
 
 var lineBreaks = regexp.MustCompile(`:?\n\s*`)
 
-// oneLine is an error in one line.
+// oneLine returns the text of an error in one line.
 func oneLine(err error) string { return lineBreaks.ReplaceAllString(err.Error(), "; ") }
 
 // Write writes the file so that only the current user can read it, because its objects may be Secrets.

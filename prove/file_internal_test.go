@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// aFile is a file as it is written.
+// aFile returns the content of a file as Write encodes it.
 func aFile(t testing.TB) string {
 	t.Helper()
 	box := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "a.example/v1", "kind": "Box", "metadata": map[string]any{"name": "one"}}}
@@ -59,7 +59,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What can be read is written and read again as it is.
+// Any content that can be read can be written and read again without a change.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(aFile(f)))
 	f.Add([]byte("format: operon-prove/1\nplan: {workload: {steps: [{}]}}"))

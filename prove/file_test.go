@@ -79,7 +79,7 @@ func TestTargetThatCannotBeLoaded(t *testing.T) {
 	}
 }
 
-// A plan file that is not there is told, with what writes one.
+// If a plan file does not exist, the error says which command writes plan files.
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	if _, err := prove.ReadFile(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "does not exist") {

@@ -20,8 +20,8 @@ import (
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
 
-// How many operators of the gallery are tested side by side: mostly they wait. Who searches wants to
-// know how long that takes.
+// Number of gallery operators tested in parallel. They mostly wait, so it can exceed the number of cores; a search uses
+// fewer, because its duration is reported.
 const (
 	gallerySide = "10"
 	searchSide  = "3"
@@ -74,10 +74,10 @@ func galleryTest(o operators.Operator) Test {
 	}
 }
 
-// raced tells that this test looks for data races.
+// raced is true if the tests run with the race detector.
 var raced bool
 
-// skipRaced skips what takes too long for the race detector. make test runs it without.
+// skipRaced skips a test that takes too long with the race detector. make test runs it without.
 func skipRaced(t *testing.T) {
 	t.Helper()
 	if raced && !*whole {
@@ -85,15 +85,14 @@ func skipRaced(t *testing.T) {
 	}
 }
 
-// In each operator of the gallery that has a mistake, its file shows it, and in none of the others a
-// few plans show one. With -gallery the mistakes are searched for, and correct operators have to stand
-// many plans.
+// For each gallery operator with a bug, its plan file reproduces the bug. For the others, a few plans find nothing. With
+// -gallery, the bugs are searched for, and correct operators must pass many plans.
 func TestGallery(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
 	all := operators.All()
 	t.Run("wide", func(t *testing.T) {
-		t.Parallel() // with others, and not with each other: they reach out of their namespaces
+		t.Parallel() // in parallel with other tests, but not with each other: these operators write outside of their namespaces
 		for _, o := range all {
 			if o.Wide {
 				t.Run(o.Name, func(t *testing.T) { show(t, o) })
@@ -110,22 +109,22 @@ func TestGallery(t *testing.T) {
 	}
 }
 
-// The bounded search of the gate: at most so many test cases and so much time for each operator, and no further operators after
-// a time for all. On a busy machine, some operators are not searched to the end, and do not count. The bugs of this share of the
-// others have to be found. make prove-gallery finds the rest.
+// The bounded search of the gate: a limited number of test cases and a limited time for each operator, and no further
+// operators after a total time. On a busy machine, some operators are not searched to the end, and do not count. For this
+// share of the others, the bug must be found. make prove-gallery finds the rest.
 const (
 	boundedPlans  = 15
 	boundedBudget = time.Minute
 	boundedTime   = 3 * time.Minute
 	boundedRecall = 0.5
-	// boundedSide is how many searches run side by side: each of them runs several test cases at a time.
+	// boundedSide is the number of parallel searches. Each of them runs several test cases at a time.
 	boundedSide = 2
-	// boundedSample is how many searches must have come to their end for a verdict.
+	// boundedSample is the minimum number of completed searches for a verdict.
 	boundedSample = 10
 )
 
-// TestGallerySearch searches for the bugs of the gallery's operators with few test cases. Finding something else than the bug, or
-// nothing, is a miss. It is not parallel to the other tests of the package, so that it does not slow them down.
+// TestGallerySearch searches for the bugs of the gallery's operators with few test cases. A search that finds something other than
+// the bug, or nothing, is a miss. The test is not parallel to the other tests of the package, so that it does not slow them down.
 func TestGallerySearch(t *testing.T) {
 	skipRaced(t)
 	if *whole {
@@ -183,7 +182,7 @@ func bounded(t *testing.T, o operators.Operator) *report.Report {
 	return seen
 }
 
-// show tests an operator of the gallery, and tells of each run.
+// show tests an operator of the gallery, and logs each run.
 func show(t *testing.T, o operators.Operator) {
 	t.Helper()
 	began := time.Now()
@@ -197,7 +196,7 @@ func show(t *testing.T, o operators.Operator) {
 	}
 }
 
-// tried tests an operator in the way that was asked for.
+// tried tests an operator in the requested way.
 func tried(t *testing.T, o operators.Operator) *report.Report {
 	t.Helper()
 	test := galleryTest(o)
@@ -218,16 +217,16 @@ func tried(t *testing.T, o operators.Operator) *report.Report {
 	return repeated(t, o, file)
 }
 
-// searched finds the mistake of an operator, and repeats what was found from its file.
+// searched searches for the bug of an operator, and reproduces the finding from its file.
 func searched(t *testing.T, o operators.Operator) *report.Report {
 	t.Helper()
 	test := galleryTest(o)
-	test.Budget, test.FailFast = 8*time.Minute, true // side by side with others, and one plan at a time where it reaches out
+	test.Budget, test.FailFast = 8*time.Minute, true // in parallel with others, and one plan at a time if the operator writes outside of its namespace
 	if o.Property == finding.Needed {
-		test.Plans = enoughPlans // it takes that many until it is said
+		test.Plans = enoughPlans // it is reported only after that many
 	}
 	found := test.prove(t)
-	at := slices.IndexFunc(found.Findings, func(f finding.Finding) bool { return shows(o, f) }) // flaky ones are last
+	at := slices.IndexFunc(found.Findings, func(f finding.Finding) bool { return shows(o, f) }) // flaky findings are last
 	if at < 0 {
 		t.Errorf("it %s, and %q is not found in %d plans, %d of them void:\n%s", o.About, o.Property, found.Plans.Run, found.Plans.Void, told(t, found))
 		return found
@@ -249,7 +248,7 @@ func searched(t *testing.T, o operators.Operator) *report.Report {
 	return found
 }
 
-// repeated does what a file says, which has to show the operator's mistake.
+// repeated executes the plan of a file, which must show the operator's bug.
 func repeated(t *testing.T, o operators.Operator, file *File) *report.Report {
 	t.Helper()
 	options, err := galleryTest(o).options(t.TempDir())
@@ -267,17 +266,17 @@ func repeated(t *testing.T, o operators.Operator, file *File) *report.Report {
 	return found
 }
 
-// shows reports whether a finding is of an operator's mistake.
+// shows reports whether a finding is caused by the operator's bug.
 func shows(o operators.Operator, f finding.Finding) bool {
 	return f.Property == o.Property || slices.Contains(o.Also, f.Property)
 }
 
-// galleryFile is the file that shows an operator's mistake.
+// galleryFile returns the path of the file that shows an operator's bug.
 func galleryFile(o operators.Operator) string {
 	return filepath.Join("testdata", "gallery", "plans", o.Name+".json")
 }
 
-// galleryTarget is an operator of the gallery as a program, seen from this directory.
+// galleryTarget returns an operator of the gallery as a program, with paths relative to this directory.
 func galleryTarget(o operators.Operator) Target {
 	test, run := galleryTest(o), "exec ./gallery "+o.Name
 	if !o.Wide {

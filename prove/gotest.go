@@ -75,7 +75,7 @@ func Run(t *testing.T, test Test) *report.Report {
 	return found
 }
 
-// prove returns what is found.
+// prove runs the test and returns its report.
 func (test Test) prove(t *testing.T) *report.Report {
 	t.Helper()
 	options, err := test.options(t.TempDir())
@@ -105,7 +105,7 @@ func (test Test) options(folder string) (Options, error) {
 	return options, target.loadFiles(&options)
 }
 
-// testCluster is the one that this process's tests share, as long as one of them uses it.
+// testCluster is the cluster that the tests of this process share while at least one of them uses it.
 var testCluster = commonCluster{turns: runner.NewTurns(6 * runtime.GOMAXPROCS(0))}
 
 type commonCluster struct {
@@ -117,8 +117,8 @@ type commonCluster struct {
 	stop    func() error
 }
 
-// join lets options use the cluster, which is started for the first user, until the test ends. The
-// last user stops it: nothing has to be removed from it before.
+// join makes options use the cluster until the test ends. The first user starts the cluster, and the last user stops it:
+// nothing has to be removed from it before.
 func (c *commonCluster) join(t *testing.T, options *Options) {
 	t.Helper()
 	c.mu.Lock()

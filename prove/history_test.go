@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runner"
 )
 
-// withHistory are options with a definition that declares history.
+// withHistory returns options with a definition that declares history.
 func withHistory(t *testing.T, path string) Options {
 	t.Helper()
 	read, err := readManifests("../api/actions/v1alpha1/crd/actions.operon.dev_actions.yaml")
@@ -30,7 +30,7 @@ func withHistory(t *testing.T, path string) Options {
 	}
 }
 
-// What is not compared is said in the report, by the definition of Actions as it is.
+// The report names the fields that are not compared, according to the real definition of Actions.
 func TestHistoryIsTold(t *testing.T) {
 	t.Parallel()
 	s, err := newSession(withHistory(t, ""), nil)
@@ -48,7 +48,7 @@ func TestHistoryIsTold(t *testing.T) {
 	}
 }
 
-// Nothing is done with a definition that calls something history that is not there.
+// If a definition declares a field as history that does not exist, nothing is tested.
 func TestHistoryOfNothing(t *testing.T) {
 	t.Parallel()
 	found, err := Prove(t.Context(), withHistory(t, "status.journal.steps[*].tries"))

@@ -23,7 +23,7 @@ type Options struct {
 	Command []string
 	// Operator is the operator under test.
 	Operator runner.Operator
-	// Config is a connection, as administrator, to the cluster on which it is tested.
+	// Config is an administrator's connection to the cluster on which the operator is tested.
 	Config *rest.Config
 	// Disposable states that the cluster is discarded afterwards, so that nothing has to be removed from it first.
 	Disposable bool
@@ -67,7 +67,7 @@ type Options struct {
 	Observe func(report.Standing)
 }
 
-// What is taken where nothing else is said.
+// Default values.
 const (
 	// The defaults of the fields Plans, Budget and Settle of Options.
 	DefaultPlans  = 200
@@ -77,7 +77,7 @@ const (
 
 var errNoSamples = errors.New("no samples: add objects of the operator's kinds to config/samples")
 
-// observe says what is done before there are plans.
+// observe reports the current activity before there are plans.
 func (o Options) observe(what string) {
 	if o.Observe != nil {
 		o.Observe(report.Standing{Now: time.Now(), At: what})

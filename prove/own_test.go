@@ -16,11 +16,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// memcached is an operator that is made with Operon.
+// memcached is an operator that uses Operon.
 var memcached = Target{Dir: "../examples/memcached"}
 
-// TestKept executes the plans that once showed a mistake in Operon's own runtime. Each says in its
-// head what that was.
+// TestKept executes the plans that once showed a bug in Operon's own runtime. The head of each file describes the bug.
 func TestKept(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
@@ -94,7 +93,7 @@ func says(found *report.Report, property finding.Property, message string) bool 
 	})
 }
 
-// withRules are the options for a target whose Roles are changed.
+// withRules returns the options for a target whose Roles are changed.
 func withRules(t *testing.T, target Target, change func(rules []any) []any) Options {
 	t.Helper()
 	options, err := target.Load(t.Context(), t.TempDir(), nil)
@@ -115,7 +114,7 @@ func withoutDeployments(rules []any) []any {
 	})
 }
 
-// changeRules changes those of a Role.
+// changeRules changes the rules of a Role.
 func changeRules(t *testing.T, grant project.Grant, change func([]any) []any) {
 	t.Helper()
 	rules, found, err := unstructured.NestedSlice(grant.Role.Object, "rules")

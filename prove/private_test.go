@@ -20,7 +20,7 @@ func TestReportsAreForThisUserAlone(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o644); err != nil { // of an earlier version
+	if err := os.Chmod(path, 0o644); err != nil { // as an earlier version wrote it
 		t.Fatal(err)
 	}
 	if err := writeFile(path, &report.Report{}, func(io.Writer, report.Report) error { return nil }); err != nil {

@@ -35,7 +35,7 @@ func proven(t *testing.T, target Target, change func(*Options)) (*report.Report,
 	return found, options
 }
 
-// An operator that is not written in Go goes through as it is.
+// An operator that is not written in Go passes without changes.
 func TestPython(t *testing.T) {
 	t.Parallel()
 	needs(t, "python3")
@@ -46,7 +46,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// An operator in shell, which is kubectl in a loop, and its planted mistake: what it creates has no owner.
+// An operator in shell (kubectl in a loop) and its planted bug: the objects that it creates have no owner.
 func TestShell(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// quietPort is a free port that the system gives to nobody who asks for any.
+// quietPort returns a free port that the system does not assign automatically.
 func quietPort(t *testing.T) int {
 	t.Helper()
 	for port := 20000; port < 30000; port++ {
@@ -81,7 +81,7 @@ func quietPort(t *testing.T) int {
 	return 0
 }
 
-// An operator that always listens on the same port is run once at a time.
+// Only one instance at a time is run of an operator that always listens on the same port.
 func TestFixedPort(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestFixedPort(t *testing.T) {
 	}
 }
 
-// Samples of a kind that the cluster does not have are told of before the operator is started.
+// Samples of a kind that the cluster does not have are reported before the operator is started.
 func TestUnknownKind(t *testing.T) {
 	t.Parallel()
 	sample := filepath.Join(t.TempDir(), "sample.yaml")
@@ -114,7 +114,7 @@ func TestUnknownKind(t *testing.T) {
 	}
 }
 
-// needs skips a test where a program is missing that not every machine has.
+// needs skips a test if a program is missing that not every machine has.
 func needs(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -122,7 +122,7 @@ func needs(t *testing.T, program string) {
 	}
 }
 
-// A project of kubebuilder's goes through as it is.
+// A kubebuilder project passes without changes.
 func TestKubebuilder(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
@@ -132,8 +132,7 @@ func TestKubebuilder(t *testing.T) {
 	}
 }
 
-// What was found in this process is repeated in a program, from its file alone, and what that shows has
-// such a file again.
+// A finding in this process can be reproduced in a program, from its file alone, and the result has such a file again.
 func TestReplay(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()

@@ -23,7 +23,7 @@ func Replay(ctx context.Context, options Options, file *File) (*report.Report, e
 	return run(ctx, options, file, (*session).repetition)
 }
 
-// repetition is the plan of the session's file, where it is more than the runs without faults were.
+// repetition returns the plan of the session's file, unless the runs without faults have already executed it.
 func (s *session) repetition() []testplan.Plan {
 	p := s.replayed.Plan
 	if len(p.Faults) == 0 && reflect.DeepEqual(p.Workload, s.base) {
@@ -32,8 +32,7 @@ func (s *session) repetition() []testplan.Plan {
 	return []testplan.Plan{p}
 }
 
-// asFarAs is a workload up to the last of its steps that another one has too, which is at least the
-// first.
+// asFarAs returns a workload up to the last of its steps that another workload has too. It contains at least the first step.
 func asFarAs(w, other workload.Workload) workload.Workload {
 	last := 0
 	for i, step := range w.Steps {

@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// What a repeated plan is compared with goes as far as the plan, and no further.
+// The runs with which a repeated plan is compared have the same steps as the plan, and no further ones.
 func TestAsFarAs(t *testing.T) {
 	t.Parallel()
 	steps := func(names ...string) workload.Workload {

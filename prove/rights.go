@@ -7,8 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// enoughPlans is how many plans show so much of an operator that a permission which none of them
-// used is taken for superfluous.
+// enoughPlans is the number of plans after which a permission that none of them used is considered superfluous.
 const enoughPlans = 20
 
 // judgeRights compares the permissions that the runs needed with those that were granted.
@@ -50,8 +49,7 @@ func (s *session) judgeRights() error {
 	return nil
 }
 
-// refused reports whether a run has shown a permission to be missing. Then that is said already, with
-// the run.
+// refused reports whether a run has shown that a permission is missing. Then this has already been reported, with the run.
 func (s *session) refused() bool {
 	for _, f := range s.found {
 		if f.Property == finding.Permitted {
@@ -61,7 +59,7 @@ func (s *session) refused() bool {
 	return false
 }
 
-// roleName is the name of the Role that is declared, or one for the operator.
+// roleName returns the name of the declared Role, or a name for the operator's Role.
 func (s *session) roleName() string {
 	if len(s.Grants) == 1 {
 		return s.Grants[0].Name
@@ -69,7 +67,7 @@ func (s *session) roleName() string {
 	return "operator"
 }
 
-// uses remembers what a run asked for.
+// uses records the requests of a run.
 func (s *session) uses(seen *runlog.Trace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

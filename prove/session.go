@@ -26,7 +26,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// session is one Prove.
+// session is one call of Prove.
 type session struct {
 	Options
 	stage   *runner.Stage
@@ -37,7 +37,7 @@ type session struct {
 	unwatch func()
 	history normalize.History
 	brought []string // definitions that the session put into the cluster
-	// replayed is the file that is repeated, nil where plans are chosen.
+	// replayed is the file that is repeated, or nil if plans are chosen.
 	replayed *File
 
 	mu         sync.Mutex
@@ -56,8 +56,8 @@ func Prove(ctx context.Context, options Options) (*report.Report, error) {
 	return run(ctx, options, nil, (*session).chosen)
 }
 
-// run tests an operator by plans that are chosen once it is known what it does without faults. The file
-// is the one that is repeated, nil where there is none.
+// run tests an operator with plans that are chosen when its behavior without faults is known. file is the file to repeat, or
+// nil.
 func run(ctx context.Context, options Options, file *File, choose func(*session) []testplan.Plan) (_ *report.Report, err error) {
 	s, err := newSession(options, file)
 	if err != nil {
@@ -82,7 +82,7 @@ func run(ctx context.Context, options Options, file *File, choose func(*session)
 	return &s.report, errors.Join(err, s.tooShort(err), s.finish())
 }
 
-// newSession makes a session of options that can be used.
+// newSession creates a session from options.
 func newSession(options Options, file *File) (*session, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -107,7 +107,7 @@ func newSession(options Options, file *File) (*session, error) {
 	return s, nil
 }
 
-// wide reports whether the objects of a kind have no namespace.
+// wide reports whether a kind is cluster-scoped.
 func wide(definition *unstructured.Unstructured) bool {
 	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
 	return scope == "Cluster"
@@ -155,10 +155,10 @@ func (s *session) watch(ctx context.Context) (err error) {
 	return err
 }
 
-// at shows what is done before there are plans.
+// at reports the current activity before there are plans.
 func (s *session) at(what string) { s.observe(what) }
 
-// close takes back what open did.
+// close reverts what open did.
 func (s *session) close(ctx context.Context) error {
 	var err error
 	if s.stage != nil {
@@ -170,10 +170,10 @@ func (s *session) close(ctx context.Context) error {
 	return errors.Join(err, s.uninstall(ctx))
 }
 
-// references is how many runs without faults there are. What differs between them is noise.
+// references is the number of runs without faults. Differences between them are noise.
 const references = 2
 
-// learn finds out what the operator does without faults.
+// learn determines what the operator does without faults.
 func (s *session) learn(ctx context.Context) error {
 	s.at("learning what the operator does without faults")
 	s.base = workload.Sample(s.Samples, s.CRDs)
@@ -218,18 +218,18 @@ func (s *session) learn(ctx context.Context) error {
 	return nil
 }
 
-// unharmed is the plan of the runs without faults.
+// unharmed returns the plan of the runs without faults.
 func (s *session) unharmed() *testplan.Plan {
 	return &testplan.Plan{Name: "without faults", Workload: s.base}
 }
 
-// alone lets plans follow one another.
+// alone makes plans run one at a time.
 func (s *session) alone(why string) {
 	s.Workers = 1
 	s.report.Notes = append(s.report.Notes, why+": one plan at a time")
 }
 
-// entangled says why runs side by side are in each other's way, "" where they are not.
+// entangled returns the reason why parallel runs would disturb each other, or "".
 func (s *session) entangled(fresh map[string]runlog.Trace) string {
 	runs := slices.AppendSeq(slices.Clone(s.learnt), maps.Values(fresh))
 	taken := slices.ContainsFunc(runs, func(t runlog.Trace) bool {
@@ -244,14 +244,14 @@ func (s *session) entangled(fresh map[string]runlog.Trace) string {
 	return ""
 }
 
-// reachesOut reports whether a run changed something that is not in its namespace.
+// reachesOut reports whether a run changed something outside of its namespace.
 func (s *session) reachesOut() bool {
 	return slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool {
 		return slices.ContainsFunc(t.Changes, func(c runlog.Change) bool { return c.Namespace != t.Namespace })
 	})
 }
 
-// rehearse runs the workload without faults, and what its steps are compared with.
+// rehearse runs the workload without faults, and the runs with which its steps are compared.
 func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, err error) {
 	s.learnt = make([]runlog.Trace, references)
 	group, both := errgroup.WithContext(ctx)
@@ -280,8 +280,8 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, 
 	return fresh, err
 }
 
-// withoutOwn is what the runs without faults show, apart from objects that the operator also creates without custom resources:
-// they are left when all custom resources are deleted, because they do not belong to any.
+// withoutOwn returns the results of the runs without faults, except for objects that the operator also creates without custom
+// resources. These remain when all custom resources are deleted, because they do not belong to any.
 func (s *session) withoutOwn(ctx context.Context, fresh map[string]runlog.Trace) (oracle.References, []finding.Finding, error) {
 	s.at("running the operator without custom resources")
 	idle, err := s.stage.Carry(ctx, testplan.Plan{Name: "idle", Workload: workload.Workload{Name: "idle", Steps: []workload.Step{{Name: "idle"}}}}, runner.Pace{
@@ -293,10 +293,10 @@ func (s *session) withoutOwn(ctx context.Context, fresh map[string]runlog.Trace)
 	return oracle.Reference(s.base, s.learnt, fresh, s.history, idle)
 }
 
-// idleFor is how many times longer an operator must be quiescent without custom resources: it may do its own work later.
+// idleFor is the factor by which an operator must be quiescent longer without custom resources: it may do its own work later.
 const idleFor = 15
 
-// fresh runs what the steps of a workload are compared with: their objects in namespaces of their own.
+// fresh executes the runs with which the steps of a workload are compared: their objects in separate namespaces.
 func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]runlog.Trace, error) {
 	all := map[string]runlog.Trace{}
 	for step, alone := range oracle.Fresh(w) {
@@ -322,8 +322,8 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// chosen are plans in the order in which they are executed: in turn one with faults, of which sweeps come first, one with a
-// changed field, and, of each two, one with another workload.
+// chosen returns plans in the order of their execution. It alternates between a plan with faults (sweeps come first), a plan
+// with a changed field, and, every second time, a plan with another workload.
 func (s *session) chosen() []testplan.Plan {
 	if s.restless() {
 		s.report.Notes = append(s.report.Notes, s.unrest()+": no plan was run, as there is no state to compare with")
@@ -345,8 +345,8 @@ func (s *session) chosen() []testplan.Plan {
 	return all[:min(len(all), s.Plans)]
 }
 
-// changes are plans that change a field each. Where something is to be taken away by a change, there
-// is one more, in which the operator is away when that happens, and has to know what it had made.
+// changes returns plans that each change a field. If a change removes something, there is an additional plan in which the
+// operator does not run at that time, and has to know what it had created.
 func (s *session) changes() []testplan.Plan {
 	var all, away []testplan.Plan
 	for _, p := range plain(s.operations()) {
@@ -358,10 +358,10 @@ func (s *session) changes() []testplan.Plan {
 	return mixed(all, away)
 }
 
-// everyThird is the place of the first of others in a list of plans, and how far apart they are.
+// everyThird is the distance between others in a list of plans.
 const everyThird = 3
 
-// mixed are plans with others among them, one after each few, and the rest in the end.
+// mixed returns plans with others inserted at regular intervals. The remaining ones come last.
 func mixed(plans, others []testplan.Plan) []testplan.Plan {
 	var all []testplan.Plan
 	for i, p := range plans {
@@ -380,7 +380,7 @@ func (s *session) restless() bool {
 	})
 }
 
-// unrest says why a restless operator is one.
+// unrest describes why a restless operator does not become silent.
 func (s *session) unrest() string {
 	for _, t := range s.learnt {
 		if len(t.Steps) > 0 {
@@ -390,7 +390,7 @@ func (s *session) unrest() string {
 	return "no step was begun"
 }
 
-// plain are workloads without faults, as plans.
+// plain returns workloads without faults as plans.
 func plain(workloads []workload.Workload) []testplan.Plan {
 	var all []testplan.Plan
 	for _, w := range workloads {
@@ -399,8 +399,7 @@ func plain(workloads []workload.Workload) []testplan.Plan {
 	return all
 }
 
-// short is a plan without the steps that come after the first deletion which follows its faults:
-// nothing new is expected of them.
+// short returns a plan without the steps after the first deletion that follows its faults: nothing new is expected of them.
 func short(p testplan.Plan) testplan.Plan {
 	steps := p.Workload.Steps
 	last := -1
@@ -420,7 +419,7 @@ func short(p testplan.Plan) testplan.Plan {
 	return p
 }
 
-// first moves the first of the plans to the end of others.
+// first moves the first of from to the end of to.
 func first(to, from []testplan.Plan) (longer, rest []testplan.Plan) {
 	if len(from) == 0 {
 		return to, nil
@@ -428,7 +427,7 @@ func first(to, from []testplan.Plan) (longer, rest []testplan.Plan) {
 	return append(to, from[0]), from[1:]
 }
 
-// children are what the operator makes of the samples, as objects of any namespace.
+// children returns the objects that the operator creates for the samples, without the namespaces of the runs.
 func (s *session) children() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, child := range s.refs.Children() {
@@ -441,7 +440,7 @@ func (s *session) children() []*unstructured.Unstructured {
 	return all
 }
 
-// workloads are those beside the samples' own, without the changes of single fields.
+// workloads returns the additional workloads, except those that change single fields.
 func (s *session) workloads() []workload.Workload {
 	all := slices.Clone(s.Workloads)
 	children := s.children()
@@ -459,7 +458,7 @@ func (s *session) workloads() []workload.Workload {
 	return all
 }
 
-// operations are workloads that change a field each.
+// operations returns workloads that each change a field.
 func (s *session) operations() []workload.Workload {
 	all, err := workload.Operations(s.Samples, s.CRDs, workload.Options{Seed: uint64(s.Seed), Limit: s.Plans / 3})
 	if err != nil {

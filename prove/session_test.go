@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// An operator that never comes to rest has no state that another run could be compared with.
+// If an operator never becomes silent, there is no state with which another run could be compared.
 func TestRestless(t *testing.T) {
 	t.Parallel()
 	silent, loud := runlog.Trace{Steps: []runlog.Step{{Silent: true}}}, runlog.Trace{Steps: []runlog.Step{{}}}
@@ -34,7 +34,7 @@ func TestRestless(t *testing.T) {
 	}
 }
 
-// Not to become silent in time is a note if it happened in one of several runs, and a failure if it always happens.
+// Not becoming silent in time is a note if it happened in one of several runs, and a failure if it always happens.
 func TestWeighed(t *testing.T) {
 	t.Parallel()
 	for want, f := range map[string]finding.Finding{

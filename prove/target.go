@@ -68,7 +68,7 @@ func (t Target) Load(ctx context.Context, folder string, observe func(report.Sta
 	return options, err
 }
 
-// loadProject takes an operator from its project.
+// loadProject loads an operator from its project.
 func (t Target) loadProject(o *Options) (build func(context.Context) error, err error) {
 	p, err := project.Read(t.Dir, project.Options{Main: t.Main})
 	if err != nil {
@@ -96,7 +96,7 @@ func (t Target) loadProject(o *Options) (build func(context.Context) error, err 
 	return func(ctx context.Context) error { return process.Build(ctx, p.Dir, p.Main.Package, binary) }, nil
 }
 
-// loadCommand takes an operator that a command starts.
+// loadCommand loads an operator that a command starts.
 func (t Target) loadCommand(o *Options) (build func(context.Context) error, err error) {
 	if t.Dir != "" {
 		return nil, errors.New("a project and a command are set: use one of them")
@@ -113,7 +113,7 @@ func (t Target) loadCommand(o *Options) (build func(context.Context) error, err 
 	return nil, nil
 }
 
-// loadFiles reads the files that are named.
+// loadFiles reads the files of the target.
 func (t Target) loadFiles(o *Options) (err error) {
 	if t.Accept != "" {
 		if o.Accept, err = accept.Read(t.Accept); err != nil {
@@ -153,7 +153,7 @@ func (t Target) loadFiles(o *Options) (err error) {
 	return nil
 }
 
-// kustomizations are the names of the file that makes a directory a kustomization.
+// kustomizations contains the file names that make a directory a kustomization.
 var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 // readKustomized reads a file or a directory. If the directory has a kustomization, its prefixes and patches apply.
@@ -175,7 +175,7 @@ func (t Target) readKustomized(path string) ([]project.Object, error) {
 	return readManifests(path)
 }
 
-// bases is the directory that controller-gen writes definitions into, below what its users name.
+// bases is the directory into which controller-gen writes definitions, relative to the directory that users specify.
 const bases = "bases"
 
 // readManifests reads a file or a directory.

@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/kustomize"
 )
 
-// What cannot be tested is told before anything is built or started.
+// If a target cannot be tested, this is reported before anything is built or started.
 func TestLoadTellsFirst(t *testing.T) {
 	t.Parallel()
 	const project = "testdata/kubebuilder"
@@ -32,7 +32,7 @@ func TestLoadTellsFirst(t *testing.T) {
 	}
 }
 
-// The Roles of a kustomization have its prefixes and its namespace, which stands for the operator's own.
+// The Roles of a kustomization have its prefix and its namespace, which is replaced with the operator's own.
 func TestLoadKustomizedRoles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, cre
 	}
 }
 
-// Where controller-gen puts definitions is found by the directory above it, as in a project.
+// The directory of controller-gen's definitions is found from its parent directory, as in a project.
 func TestLoadBases(t *testing.T) {
 	t.Parallel()
 	options, err := Target{Run: "true", CRDs: "testdata/kubebuilder/config/crd", Samples: "testdata/kubebuilder/config/samples"}.Load(t.Context(), t.TempDir(), nil)
@@ -94,7 +94,7 @@ func TestLoadBases(t *testing.T) {
 	}
 }
 
-// The steps that a test names are executed.
+// The steps in the file of a test are executed.
 func TestStepsOfATest(t *testing.T) {
 	t.Parallel()
 	sample, err := filepath.Abs("testdata/shell/sample.yaml")
@@ -112,7 +112,7 @@ func TestStepsOfATest(t *testing.T) {
 	}
 }
 
-// A test chooses how long its operator must be quiescent to count as converged.
+// A test can define how long its operator must be quiescent to count as converged.
 func TestSettleOfATest(t *testing.T) {
 	t.Parallel()
 	for settle, want := range map[time.Duration]time.Duration{0: timing.testSettle, 5 * time.Second: 5 * time.Second} {
@@ -132,7 +132,7 @@ kind: ConfigMap
 metadata: {name: needed}
 `
 
-// Conversions that only the operator registers are noted, too, and where no sample is left, it is an error.
+// Conversions that only the operator registers are noted, too. It is an error if no sample is left.
 func TestWithoutConversion(t *testing.T) {
 	t.Parallel()
 	options, err := Target{Run: "true", Samples: "testdata/shell/sample.yaml", CRDs: "testdata/shell/crd.yaml"}.Load(t.Context(), t.TempDir(), nil)
@@ -153,7 +153,7 @@ func TestWithoutConversion(t *testing.T) {
 	}
 }
 
-// A webhook that nobody serves would let the API server refuse what it is asked for.
+// Because of a webhook that is not served, the API server would reject requests.
 func TestWithoutWebhooks(t *testing.T) {
 	t.Parallel()
 	setup := filepath.Join(t.TempDir(), "setup.yaml")

@@ -33,7 +33,7 @@ func (s *session) unready() []string {
 	return notes
 }
 
-// after is an object as it was at the end of the first step of a run, nil where it was not there.
+// after returns an object at the end of the first step of a run, or nil if it did not exist.
 func after(t runlog.Trace, sample *unstructured.Unstructured) *unstructured.Unstructured {
 	if len(t.Steps) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func after(t runlog.Trace, sample *unstructured.Unstructured) *unstructured.Unst
 	return state[at]
 }
 
-// notReady says by which condition an object is not ready, "" where it does not say that it is not.
+// notReady returns the condition that reports that an object is not ready, or "" if there is none.
 func notReady(object *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, kind := range []string{"Ready", "Available"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// thing is an object with a condition, or none.
+// thing returns an object with a condition, or without one.
 func thing(name, condition, status string) *unstructured.Unstructured {
 	made := &unstructured.Unstructured{Object: map[string]any{}}
 	made.SetAPIVersion("test.operon.dev/v1")

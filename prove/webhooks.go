@@ -27,8 +27,7 @@ func converted(crd *kube.CRD) bool {
 	return registered || crd.Annotations[crdcompat.ConversionAnnotation] == "operator"
 }
 
-// inOtherVersions takes out of some objects those of a kind in another version than the stored one, and
-// returns their names.
+// inOtherVersions removes the objects of a kind in another version than the stored one, and returns their names.
 func inOtherVersions(objects []*unstructured.Unstructured, stored schema.GroupVersionKind) (left []*unstructured.Unstructured, names []string) {
 	for _, object := range objects {
 		kind := object.GroupVersionKind()
@@ -41,8 +40,7 @@ func inOtherVersions(objects []*unstructured.Unstructured, stored schema.GroupVe
 	return left, names
 }
 
-// withoutWebhooks leaves out what would make the API server call the operator, and returns notes
-// that say so.
+// withoutWebhooks removes everything that would make the API server call the operator, and returns notes about that.
 func (o Options) withoutWebhooks() (Options, []string, error) {
 	var notes []string
 	all := slices.Clone(o.Webhooks)

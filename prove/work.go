@@ -41,7 +41,7 @@ func (s *session) work(ctx context.Context, plans []testplan.Plan) error {
 	return err
 }
 
-// feed hands out plans as long as there is time.
+// feed hands out plans until the time is up.
 func (s *session) feed(ctx context.Context, queue chan<- testplan.Plan, plans []testplan.Plan) error {
 	timer := time.NewTimer(time.Until(s.until))
 	defer timer.Stop()
@@ -63,7 +63,7 @@ func (s *session) feed(ctx context.Context, queue chan<- testplan.Plan, plans []
 	return nil
 }
 
-// failed reports whether something was found, and seen twice.
+// failed reports whether a failure was found and confirmed.
 func (s *session) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *session) failed() bool {
 	return false
 }
 
-// tell shows how far the work is.
+// tell reports the progress.
 func (s *session) tell(p testplan.Plan) {
 	s.mu.Lock()
 	now := report.Standing{
@@ -86,11 +86,10 @@ func (s *session) tell(p testplan.Plan) {
 	s.Observe(now)
 }
 
-// tries is how often a plan is repeated at most until it shows what its file says: of two who race, not
-// the same one wins each time.
+// tries is the maximum number of attempts to reproduce the finding of a plan file: the outcome of a race varies.
 const tries = 3
 
-// try carries a plan out; one that is repeated from a file until it shows what it did before.
+// try executes a plan. A plan from a file is repeated until it shows its finding.
 func (s *session) try(ctx context.Context, p testplan.Plan) error {
 	if err := s.once(ctx, p, runner.Pace{}); err != nil || s.replayed == nil || s.replayed.Finding == "" {
 		return err
@@ -103,14 +102,14 @@ func (s *session) try(ctx context.Context, p testplan.Plan) error {
 	return nil
 }
 
-// repeated reports whether the finding of the file that is repeated was seen.
+// repeated reports whether the finding of the repeated file was reproduced.
 func (s *session) repeated() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.found[s.replayed.Finding] != nil
 }
 
-// once carries a plan out, judges what was seen, and makes sure of what is new.
+// once executes a plan, judges the run, and confirms new findings.
 func (s *session) once(ctx context.Context, p testplan.Plan, pace runner.Pace) error {
 	seen, findings, err := s.carry(ctx, p, pace)
 	if err != nil {
@@ -140,7 +139,7 @@ func (s *session) once(ctx context.Context, p testplan.Plan, pace runner.Pace) e
 	return nil
 }
 
-// carry carries a plan out and judges it.
+// carry executes a plan and judges the run.
 func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) (*runlog.Trace, []finding.Finding, error) {
 	refs := s.refs
 	if p.Workload.Name != s.base.Name {
@@ -162,13 +161,13 @@ func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) 
 	return seen, findings, nil
 }
 
-// patient is the pace of a run that makes sure of a finding: an operator may need longer.
+// patient returns the pace of a run that confirms a finding: an operator may need more time.
 func (s *session) patient() runner.Pace {
 	return runner.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle, Patience: time.Minute}
 }
 
-// sure makes sure of a finding by running its plan again, with more patience, until it shows twice. What another
-// plan showed already is only counted.
+// sure confirms a finding by running its plan again, with more patience, until it shows twice. A finding that another plan
+// has already shown is only counted.
 func (s *session) sure(ctx context.Context, p testplan.Plan, f finding.Finding, seen *runlog.Trace) (report.Verdict, error) {
 	f.Plan = &p
 	if s.known(f.Key()) {
@@ -199,10 +198,10 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, f finding.Finding, 
 	return report.Flaky, nil
 }
 
-// repetitions is how many runs of a plan a finding has to show itself twice.
+// repetitions is the maximum number of runs of a plan in which a finding has to show twice.
 const repetitions = 3
 
-// shrunk looks for a smaller plan that shows the same.
+// shrunk searches for a smaller plan that shows the same finding.
 func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *runlog.Trace) (finding.Finding, *runlog.Trace) {
 	for until := time.Now().Add(timing.shrinkFor); time.Now().Before(until); {
 		smaller, trace, ok := s.smaller(ctx, f, until)
@@ -214,7 +213,7 @@ func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *runlog.Tr
 	return f, seen
 }
 
-// smaller tries the plans that are smaller than a finding's, until one shows it.
+// smaller tries the plans that are smaller than a finding's plan, until one shows it.
 func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Time) (finding.Finding, *runlog.Trace, bool) {
 	for _, p := range testplan.Smaller(*f.Plan) {
 		if time.Now().After(until) {
@@ -222,7 +221,7 @@ func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Tim
 		}
 		seen, findings, err := s.carry(ctx, p, runner.Pace{})
 		if err != nil {
-			break // the finding stands as it is; who continues learns of the error
+			break // keep the finding unchanged: the next run reports the error
 		}
 		for _, other := range findings {
 			if other.Key() == f.Key() {
@@ -234,7 +233,7 @@ func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Tim
 	return f, nil, false
 }
 
-// weighed makes a flaky finding a note if it says no more than that something did not happen in time: a slow machine may have been
+// weighed makes a flaky finding a note if it only says that something did not happen in time: a slow machine may have been
 // the reason.
 func (s *session) weighed(f finding.Finding) finding.Finding {
 	if f.Flaky && s.waits(f) {
@@ -243,7 +242,7 @@ func (s *session) weighed(f finding.Finding) finding.Finding {
 	return f
 }
 
-// waits reports whether a finding says no more than that something did not happen in time.
+// waits reports whether a finding only says that something did not happen in time.
 func (s *session) waits(f finding.Finding) bool {
 	switch f.Property {
 	case finding.SameState, finding.SameFresh, finding.Restored, finding.NothingLeft, finding.Deletable, finding.Silent, finding.Truthful:
@@ -252,7 +251,7 @@ func (s *session) waits(f finding.Finding) bool {
 	return false
 }
 
-// known reports whether a finding is there, and counts it.
+// known reports whether a finding is already known, and counts it.
 func (s *session) known(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +262,7 @@ func (s *session) known(key string) bool {
 	return f != nil
 }
 
-// confirmed adds a finding, with the run that shows it.
+// confirmed adds a finding with the run that shows it.
 func (s *session) confirmed(f finding.Finding, seen *runlog.Trace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,7 +281,7 @@ func (s *session) confirmed(f finding.Finding, seen *runlog.Trace) {
 	}
 }
 
-// ran takes a run down.
+// ran records a run.
 func (s *session) ran(run report.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -294,13 +293,13 @@ func (s *session) ran(run report.Run) {
 	}
 }
 
-// finish puts the report together.
+// finish completes the report.
 func (s *session) finish() error {
 	err := s.judgeRights()
 	s.report.Took = time.Since(s.report.Started)
 	for _, check := range oracle.Checks() {
 		if s.restless() {
-			break // what is judged at rest was not
+			break // properties that are checked when the operator is silent were not checked
 		}
 		if !slices.Contains(s.report.Checked, check.Property) {
 			s.report.Checked = append(s.report.Checked, check.Property)
@@ -321,7 +320,7 @@ func (s *session) finish() error {
 	return err
 }
 
-// compareBools puts false first.
+// compareBools orders false before true.
 func compareBools(a, b bool) int {
 	switch {
 	case a == b:

@@ -14,7 +14,7 @@ import (
 // Output is the default directory for the reports of a session.
 const Output = "operon-prove"
 
-// outputs are the forms of a report.
+// outputs contains the formats of a report.
 var outputs = []struct {
 	what, name string
 	write      func(io.Writer, report.Report) error
@@ -58,7 +58,7 @@ func Write(folder string, r *report.Report, target Target, options Options) ([]r
 	return files, nil
 }
 
-// prepare makes the directory, out of sight of git, and removes the plans of an earlier session.
+// prepare creates the directory, ignored by git, and removes the plan files of an earlier session.
 func prepare(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -69,7 +69,7 @@ func prepare(folder string) error {
 	)
 }
 
-// writeFile writes a report for this user alone: it contains the operator's log and flags.
+// writeFile writes a report that only the current user can read: it contains the operator's log and flags.
 func writeFile(path string, r *report.Report, write func(io.Writer, report.Report) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -78,7 +78,7 @@ func writeFile(path string, r *report.Report, write func(io.Writer, report.Repor
 	return errors.Join(file.Chmod(0o600), write(file, *r), file.Close())
 }
 
-// slug is a text as part of a file's name.
+// slug returns a text in a form that can be part of a file name.
 func slug(text string) string {
 	const longest = 60
 	var name strings.Builder

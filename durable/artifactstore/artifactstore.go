@@ -22,11 +22,11 @@ type Bucket interface {
 	Put(ctx context.Context, name string, content io.ReadSeeker) error
 	// Get opens a file, which the caller closes. If it does not exist, the error is fs.ErrNotExist.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
-	// Delete removes a file. It is no error if the file does not exist.
+	// Delete removes a file. It is not an error if the file does not exist.
 	Delete(ctx context.Context, name string) error
 }
 
-// check reports whether a name is one.
+// check returns an error if a name is not valid.
 func check(name string) error {
 	for _, part := range strings.Split(name, "/") {
 		if part == "" || part == "." || part == ".." || strings.HasSuffix(part, partial) {
@@ -41,7 +41,7 @@ func check(name string) error {
 	return nil
 }
 
-// partial ends the name of a file that is being written.
+// partial is the suffix of a file that is being written.
 const partial = ".part"
 
 // Directory is a bucket in an existing directory. Files are readable by their owner only.
@@ -65,7 +65,7 @@ func (f Directory) Put(ctx context.Context, name string, content io.ReadSeeker) 
 	return os.Rename(path+partial, path)
 }
 
-// write makes a file that is on the disk when it returns.
+// write creates a file. When it returns, the content is on the disk.
 func write(ctx context.Context, path string, content io.ReadSeeker) error {
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -81,7 +81,7 @@ func write(ctx context.Context, path string, content io.ReadSeeker) error {
 	return errors.Join(err, file.Close())
 }
 
-// reader ends with a context.
+// reader stops reading when a context ends.
 type reader struct {
 	context.Context
 	from io.Reader
@@ -95,7 +95,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.from.Read(p)
 }
 
-// Get opens a file. The error is fs.ErrNotExist if there is none of that name.
+// Get opens a file. The error is fs.ErrNotExist if no file has that name.
 func (f Directory) Get(_ context.Context, name string) (io.ReadCloser, error) {
 	if err := check(name); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (f Directory) Get(_ context.Context, name string) (io.ReadCloser, error) {
 	return os.Open(filepath.Join(string(f), filepath.FromSlash(name)))
 }
 
-// Delete removes a file, and what an interrupted Put left of it.
+// Delete removes a file, and the rest of an interrupted Put.
 func (f Directory) Delete(_ context.Context, name string) error {
 	if err := check(name); err != nil {
 		return err

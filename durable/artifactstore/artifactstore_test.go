@@ -21,12 +21,12 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// cellar is an object store in memory, with a door: it takes what is from the one it knows and signed
-// with its digest, and refuses the rest.
+// cellar is an object store in memory that checks requests: it accepts those of the client that it knows if they are signed
+// with the digest of their content, and rejects all others.
 type cellar struct {
 	http.Handler
 	key, token string
-	busy       atomic.Int64 // how many more requests it is too busy for
+	busy       atomic.Int64 // how many more requests it rejects as busy
 	asked      atomic.Int64
 }
 
@@ -63,7 +63,7 @@ func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1) // an address has paths in any case
+	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1) // with an IP address, the bucket would be in the path in any case
 }
 
 func stores(t *testing.T) map[string]Bucket {
@@ -72,7 +72,7 @@ func stores(t *testing.T) map[string]Bucket {
 	return map[string]Bucket{"directory": Directory(t.TempDir()), "s3": s}
 }
 
-// What is put is got, replaced and deleted, and nothing else.
+// Stored files can be read, replaced and deleted.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
 	for name, b := range stores(t) {
@@ -114,7 +114,7 @@ func read(t *testing.T, b Bucket, name string) string {
 	return string(content)
 }
 
-// A file that is not written to its end is not there, and files are for their owner.
+// A file that was not written completely does not exist, and files are accessible to their owner only.
 func TestDirectoryIsWholeOrNot(t *testing.T) {
 	t.Parallel()
 	f := Directory(t.TempDir())
@@ -137,14 +137,14 @@ func TestDirectoryIsWholeOrNot(t *testing.T) {
 	}
 }
 
-// What the store refuses is told in its words, and no secret is.
+// Errors contain the message of the store, and no secrets.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	_, s := store(t)
 	calls := 0
 	s.Credentials = func(context.Context) (Credentials, error) {
 		if calls++; calls == 1 {
-			return Credentials{"me", "hidden", "yesterday"}, nil // they expired midway
+			return Credentials{"me", "hidden", "yesterday"}, nil // they expired in the meantime
 		}
 		return Credentials{"me", "hidden", "today"}, nil
 	}
@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 	refused(t, s, `put a: the object store needs an endpoint such as https://host, not "store.example.com", and a bucket`)
 }
 
-// refused puts a file, which is to be an error that begins with some words, and has no secrets.
+// refused puts a file. It expects an error that begins with want and contains no secrets.
 func refused(t *testing.T, s S3, want string) {
 	t.Helper()
 	err := s.Put(t.Context(), "a", strings.NewReader("x"))
@@ -180,7 +180,7 @@ func refused(t *testing.T, s S3, want string) {
 	}
 }
 
-// Credentials that cannot be found, or are none, are an error before anything is sent.
+// Missing or empty credentials are an error before anything is sent.
 func TestNoCredentials(t *testing.T) {
 	t.Parallel()
 	c, s := store(t)
@@ -198,7 +198,7 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// A store that is busy is asked again, with all of the content, but not for longer than the context.
+// A request to a busy store is retried with the complete content, but not for longer than the context allows.
 func TestBusyStore(t *testing.T) {
 	t.Parallel()
 	c, s := store(t)
@@ -223,11 +223,11 @@ func TestBusyStore(t *testing.T) {
 	c.busy.Store(3)
 	refused(t, s, "put a: the object store answers 503: SlowDown: Reduce your request rate.")
 
-	// One that does not answer at all is left with the context, and not asked again.
+	// If the store does not respond at all, the request ends with the context and is not retried.
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan struct{}, 8)
 	s.Endpoint = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // a server sees that a client has gone once it has read all
+		_, _ = io.Copy(io.Discard, r.Body) // a server notices that a client has disconnected once it has read the whole body
 		asked <- struct{}{}
 		<-r.Context().Done()
 	}))

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/durable/artifactstore"
 )
 
-// A directory, such as the mount path of a volume, keeps files.
+// Files are stored in a directory, such as the mount path of a volume.
 func ExampleDirectory() {
 	dir, err := os.MkdirTemp("", "backups")
 	if err != nil {

@@ -52,7 +52,7 @@ func (s S3) Put(ctx context.Context, name string, content io.ReadSeeker) error {
 	return nil
 }
 
-// Get downloads a file. The error is fs.ErrNotExist if there is none of that name.
+// Get downloads a file. The error is fs.ErrNotExist if no file has that name.
 func (s S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	client, err := s.open(ctx, name)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	return answer.Body, nil
 }
 
-// Delete removes a file. It is no error if the file does not exist.
+// Delete removes a file. It is not an error if the file does not exist.
 func (s S3) Delete(ctx context.Context, name string) error {
 	client, err := s.open(ctx, name)
 	if err != nil {
@@ -107,22 +107,22 @@ func (s S3) open(ctx context.Context, name string) (*s3.Client, error) {
 		UsePathStyle: true,
 		Region:       cmp.Or(s.Region, "us-east-1"),
 		Credentials:  aws.CredentialsProviderFunc(signer),
-		HTTPClient:   cmp.Or(s.Client, http.DefaultClient), // which keeps connections from one request to the next
-		// Not every store knows the checksums that the library would add; the digest is signed anyway.
+		HTTPClient:   cmp.Or(s.Client, http.DefaultClient), // it reuses connections
+		// Not every store supports the checksums that the library would add; the digest is signed anyway.
 		RequestChecksumCalculation:     aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation:     aws.ResponseChecksumValidationWhenRequired,
-		DisableS3ExpressSessionAuth:    aws.Bool(true), // a name alone makes no other kind of bucket
+		DisableS3ExpressSessionAuth:    aws.Bool(true), // the name of a bucket does not determine its type
 		DisableMultiRegionAccessPoints: true,
 	}), nil
 }
 
-// refusal is an error in the words of the store, or in those of the network.
+// refusal returns an error with the message of the store, or of the network.
 func refusal(err error) error {
 	var answer *smithyhttp.ResponseError
 	if !errors.As(err, &answer) || answer.HTTPStatusCode() == 0 {
 		return unsent(err)
 	}
-	code, message := http.StatusText(answer.HTTPStatusCode()), "" // not in the store's words
+	code, message := http.StatusText(answer.HTTPStatusCode()), "" // used if the store sends no message
 	var said smithy.APIError
 	if errors.As(err, &said) {
 		code, message = said.ErrorCode(), said.ErrorMessage()
@@ -133,7 +133,7 @@ func refusal(err error) error {
 	return fmt.Errorf("the object store answers %d: %s: %s", answer.HTTPStatusCode(), code, message)
 }
 
-// unsent is why there is no answer, without what the library says around it.
+// unsent returns the reason why there is no response, without the text that the library adds.
 func unsent(err error) error {
 	var sent *url.Error
 	if errors.As(err, &sent) {

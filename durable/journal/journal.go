@@ -171,7 +171,7 @@ func digest(parts ...string) string {
 
 func at(now time.Time) *metav1.MicroTime { return new(metav1.NewMicroTime(now)) }
 
-// short cuts a message to maxMessage bytes.
+// short truncates a message to maxMessage bytes.
 func short(message string) string {
 	if len(message) <= maxMessage {
 		return message

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Next is what to do about a step that the work has reached.
+// Next is how to handle a step that the work has reached.
 type Next string
 
 const (

@@ -18,10 +18,10 @@ func TestScenarios(t *testing.T) {
 	scenario.Run(t, 14, play)
 }
 
-// epoch is when stories begin.
+// epoch is the time at which stories begin.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// story is a run as its file tells it, a line for each thing that happens:
+// story is a run that a file describes, one event per line:
 //
 //	at 5s                     the time since the beginning
 //	reach 0 dump              the code comes to its first step, named dump
@@ -99,7 +99,7 @@ func (s *story) do(t *testing.T, line string) {
 	}
 }
 
-// reach begins what is to be begun.
+// reach starts the step if it has to be started.
 func (s *story) reach(place int, name string) string {
 	next, err := s.journal.Reach(place, name, s.now)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *story) reach(place int, name string) string {
 	return string(next)
 }
 
-// undo begins to undo the next of the steps that can be, each a digit.
+// undo starts to undo the next of the given steps. Each step is a digit.
 func (s *story) undo(digits string) string {
 	place, next, ok := s.journal.Undo(func(place int) bool { return strings.Contains(digits, strconv.Itoa(place)) }, s.now)
 	if !ok {

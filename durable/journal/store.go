@@ -35,7 +35,7 @@ func (j *Journal) Check() error {
 	return &UnreadableError{Why: fmt.Sprintf("is of version %s, and this operator knows %d: run the newer operator again, which wrote it", found.Version, Version)}
 }
 
-// fields are a journal without its methods.
+// fields is a journal without its methods.
 type fields Journal
 
 // UnmarshalJSON keeps a journal that it cannot read unchanged, so that the object around it can be read.
@@ -98,7 +98,7 @@ func (j Journal) MarshalJSON() ([]byte, error) {
 // Same reports whether two journals have the same content. A nil journal has none.
 func Same(a, b *Journal) bool { return reflect.DeepEqual(a.DeepCopy(), b.DeepCopy()) }
 
-// DeepCopy returns a copy, which is in the form that a journal has after it was stored.
+// DeepCopy returns a copy in the form that a journal has after it was stored.
 func (j *Journal) DeepCopy() *Journal {
 	if j == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/durable/journal"
 )
 
-// What cannot be read says so, and is stored again as it was.
+// A journal that cannot be read is reported, and is stored unchanged.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
@@ -37,7 +37,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// A step is known by a key of its own, and so is each run.
+// Each step, and each run, has its own key.
 func TestKey(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -54,7 +54,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// Whatever is in a status: it can be read, checked, copied and stored without a loss.
+// Whatever the status contains, it can be read, checked, copied and stored without loss.
 func FuzzRead(f *testing.F) {
 	f.Add(`{"version":1,"run":1,"id":"x","phase":"Running","steps":[{"name":"a","state":"Done","attempts":1,"result":"1"}]}`)
 	f.Add(`{"version":2}`)
@@ -64,7 +64,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		j := &journal.Journal{}
 		if err := json.Unmarshal([]byte(text), j); err != nil {
-			return // no JSON
+			return // not JSON
 		}
 		readable := j.Check() == nil
 		stored, err := json.Marshal(j.DeepCopy())

@@ -18,8 +18,8 @@ import (
 	"github.com/operon-framework/operon/durable/steps"
 )
 
-// What these actions are about. Each function is what an operator's Actions has under a name, for a
-// StatefulSet in place of its own kind.
+// The object of these actions. Each function is an entry of an operator's Actions, with a StatefulSet instead of the
+// operator's own kind.
 var (
 	cellar = artifactstore.Directory("/var/lib/cellar")
 	db     = &appsv1.StatefulSet{
@@ -30,7 +30,7 @@ var (
 
 type deed = operon.Action[*appsv1.StatefulSet]
 
-// A command in a container.
+// Run a command in a container.
 func ExampleExec() {
 	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		flush := steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "flush"}}
@@ -39,7 +39,7 @@ func ExampleExec() {
 	}
 }
 
-// A command in each of several pods. Which ones is a step, so that they are the same after a restart.
+// Run a command in each of several pods. The list of pods is a step, so that it is the same after a restart.
 func ExampleExec_all() {
 	names := durable.Step[[]string]{Name: "pods", Do: func(ctx context.Context, a *durable.Attempt) (names []string, err error) {
 		var pods corev1.PodList
@@ -60,7 +60,7 @@ func ExampleExec_all() {
 	}
 }
 
-// A Job, whose pod has an image of its own: one container, or several.
+// Run a Job, whose pod has its own image and one or more containers.
 func ExampleJob() {
 	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		migrate := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "migrate", Image: "db-tools:7"}}}
@@ -70,7 +70,7 @@ func ExampleJob() {
 	}
 }
 
-// A Job that copies a volume to an object store, or back, by whatever tool its image has.
+// Run a Job that copies a volume to an object store, or back, with any tool that its image contains.
 func ExampleJob_volume() {
 	pod := corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
@@ -89,7 +89,7 @@ func ExampleJob_volume() {
 	}
 }
 
-// A workload without pods while something is done, and with as many as before afterwards.
+// Scale a workload to zero while something is done, and restore the number of pods afterwards.
 func ExampleScale() {
 	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		before, err := steps.Scale(ctx, act.Run, "down", db, 0, true)
@@ -98,7 +98,7 @@ func ExampleScale() {
 	}
 }
 
-// A condition, on any object.
+// Wait for a condition of any object.
 func ExampleUntil() {
 	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		_, err := durable.Do(ctx, act.Run, steps.Until("up", db, "self.status.readyReplicas == self.spec.replicas"))
@@ -106,7 +106,7 @@ func ExampleUntil() {
 	}
 }
 
-// What a command in a container writes, as a file of a bucket.
+// Store the output of a command in a container as a file of a bucket.
 func ExampleSave() {
 	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		dump := steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "dump"}}
@@ -116,7 +116,7 @@ func ExampleSave() {
 	}
 }
 
-// A file of a bucket, as what a command in a container reads: that of the Action in spec.artifactsFrom.
+// Pass a file of a bucket to a command in a container: the file of the Action in spec.artifactsFrom.
 func ExampleLoad() {
 	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		load := steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "load"}}
@@ -125,7 +125,7 @@ func ExampleLoad() {
 	}
 }
 
-// A file that goes.
+// Delete a file.
 func ExampleLoad_delete() {
 	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.ActionContext) error {
 		forget := func(ctx context.Context, _ *durable.Attempt) (bool, error) {
@@ -136,8 +136,8 @@ func ExampleLoad_delete() {
 	}
 }
 
-// An object of any kind, here a snapshot of a volume, made once under the step's key, taken away where the run
-// is undone, and waited for.
+// Create an object of any kind, here a snapshot of a volume, once for the step's key, and wait for it. It is deleted if the
+// run is undone.
 func Example_snapshot() {
 	snapshot := func(key string) *unstructured.Unstructured {
 		s := &unstructured.Unstructured{}
@@ -165,7 +165,7 @@ func Example_snapshot() {
 	}
 }
 
-// A snapshot in an external API that takes a token of its client, by which it knows a request again.
+// Create a snapshot in an external API that recognizes a repeated request by the token of the client.
 func Example_external() {
 	var api struct {
 		CreateSnapshot func(ctx context.Context, database, token string) (id string, err error)
@@ -185,7 +185,7 @@ func Example_external() {
 	}
 }
 
-// What is put right at the end of the run, whatever that comes to.
+// Clean up at the end of the run, whatever its result is.
 func Example_finally() {
 	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		lock := steps.Exec("lock", steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "lock"}})

@@ -38,7 +38,7 @@ type Output struct {
 	Stderr string `json:"stderr,omitempty"`
 }
 
-// most is how much of each output is kept: what is stored of a step is short.
+// most is how much of each output is kept: the stored result of a step must be short.
 const most = journal.MaxResult / 8
 
 // Exec runs a command in a container, through the API server. An exit code other than 0 is a failed attempt. So is
@@ -59,8 +59,8 @@ func Exec(name string, command Command) durable.Step[Output] {
 	}
 }
 
-// run runs the command with an input, which may be nil. All that it writes to its output goes to whole
-// instead, unless that is nil.
+// run runs the command with an input, which may be nil. If whole is not nil, the complete standard output is written to whole
+// instead.
 func (c Command) run(ctx context.Context, a *durable.Attempt, stdin io.Reader, whole io.Writer) (Output, error) {
 	if a.REST == nil {
 		return Output{}, durable.Fail(errors.New("exec needs a REST config"))
@@ -88,7 +88,7 @@ func (c Command) run(ctx context.Context, a *durable.Attempt, stdin io.Reader, w
 	return Output{Stdout: stdout.String(), Stderr: stderr.String()}, nil
 }
 
-// executor speaks websockets.
+// executor uses WebSockets.
 func (c Command) executor(config *rest.Config, line []string, stdin bool) (remotecommand.Executor, error) {
 	if len(line) == 0 || c.Pod == "" || c.Namespace == "" {
 		return nil, durable.Fail(errors.New("a command needs a namespace, a pod and a program"))
@@ -108,8 +108,8 @@ func (c Command) executor(config *rest.Config, line []string, stdin bool) (remot
 	return remotecommand.NewWebSocketExecutor(config, "GET", at.String())
 }
 
-// tail keeps the last of what is written to it. It has no other method to write by, as a Buffer has,
-// which io.Copy would take.
+// tail keeps the last part of what is written to it. Unlike a Buffer, it has no ReadFrom method, which io.Copy would use
+// instead of Write.
 type tail struct{ text []byte }
 
 // Write implements io.Writer.
@@ -121,5 +121,5 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is valid text.
+// String returns valid UTF-8.
 func (t *tail) String() string { return string(bytes.ToValidUTF8(t.text, nil)) }

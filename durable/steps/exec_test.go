@@ -26,11 +26,11 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// program is what runs in a container.
+// program runs in a container.
 type program func(line []string, stdin io.Reader, stdout, stderr io.Writer) (exit int)
 
-// pod is an API server that runs a program for whoever executes a command in pod db-0, in the protocol of
-// the real one.
+// pod returns a connection to an API server that runs a program for each command in pod db-0, with the protocol of a real API
+// server.
 func pod(t *testing.T, run program) *rest.Config {
 	t.Helper()
 	channels := []wsstream.ChannelType{wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.IgnoreChannel}
@@ -60,7 +60,7 @@ func pod(t *testing.T, run program) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// carry does work in steps.
+// carry executes work that consists of steps.
 func carry(t *testing.T, connection *rest.Config, cancel string, work func(context.Context, *durable.Run) error) outcome.Outcome {
 	t.Helper()
 	run := durable.New(durable.Config{
@@ -77,7 +77,7 @@ func carry(t *testing.T, connection *rest.Config, cancel string, work func(conte
 
 var command = steps.Command{Namespace: "shop", Pod: "db-0", Command: []string{"dump", "all"}}
 
-// What a command writes is a file, as a whole, under the step's key; and what another one reads.
+// The complete output of a command is stored as a file under the step's key, and passed to another command.
 func TestSaveAndLoad(t *testing.T) {
 	t.Parallel()
 	folder, long := t.TempDir(), strings.Repeat("a row\n", 100_000)
@@ -113,7 +113,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-// A command that fails leaves no file, though it wrote something; and a run that is undone takes it away.
+// A command that fails leaves no file, even if it wrote something. If a run is undone, its file is deleted.
 func TestSaveThatFails(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -144,7 +144,7 @@ func TestSaveThatFails(t *testing.T) {
 	}
 }
 
-// Of what a command writes, its last part is kept, and it gets its input and the step's key.
+// The last part of the output of a command is kept. The command receives its input and the step's key.
 func TestExec(t *testing.T) {
 	t.Parallel()
 	connection := pod(t, func(line []string, stdin io.Reader, stdout, _ io.Writer) int {

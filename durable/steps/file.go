@@ -27,7 +27,7 @@ func Save(name string, command Command, files Files, file string) durable.Step[s
 	return durable.Step[string]{
 		Name: name,
 		Do: func(ctx context.Context, a *durable.Attempt) (string, error) {
-			written, err := os.CreateTemp("", "operon-save-*") // for its owner alone
+			written, err := os.CreateTemp("", "operon-save-*") // readable by its owner only
 			if err != nil {
 				return "", err
 			}

@@ -64,7 +64,7 @@ func Job(name string, job *batchv1.Job) durable.Step[JobDone] {
 	}
 }
 
-// jobEnd returns how a Job ended, or that it did not end.
+// jobEnd returns how a Job ended, or an error that states that it has not ended.
 func jobEnd(job *batchv1.Job) (JobDone, error) {
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
@@ -84,7 +84,7 @@ func jobEnd(job *batchv1.Job) (JobDone, error) {
 	return JobDone{}, durable.WaitFor(time.Minute, fmt.Sprintf("for the Job %s: %d pods at work, %d failed", job.Name, job.Status.Active, job.Status.Failed))
 }
 
-// refused is an error that no other attempt helps, where the API server finds an object invalid.
+// refused returns an error that prevents further attempts if the API server rejects an object as invalid.
 func refused(err error) error {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return durable.Fail(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/durable/steps"
 )
 
-// cluster is an API server in memory, and a run that continues where it stood.
+// cluster is an API server in memory, with a run that continues where it stopped.
 type cluster struct {
 	client.Client
 	t       *testing.T
@@ -32,7 +32,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	return &cluster{Client: built, t: t}
 }
 
-// reader reads as a step does.
+// reader reads objects for a step.
 type reader struct{ *cluster }
 
 // Get implements durable.Reader.
@@ -46,7 +46,7 @@ func (r reader) List(ctx context.Context, list client.ObjectList, labels client.
 	return r.Client.List(ctx, list, labels)
 }
 
-// call does the work as far as it goes, and tells in what phase the run is then.
+// call executes the work as far as possible, and returns the phase of the run.
 func (c *cluster) call(cancel string, work func(context.Context, *durable.Run) error) journal.Phase {
 	c.t.Helper()
 	run := durable.New(durable.Config{
@@ -63,7 +63,7 @@ func (c *cluster) call(cancel string, work func(context.Context, *durable.Run) e
 	return c.journal.Phase
 }
 
-// jobs are those that there are.
+// jobs returns the existing Jobs.
 func (c *cluster) jobs() []batchv1.Job {
 	c.t.Helper()
 	var all batchv1.JobList
@@ -73,8 +73,8 @@ func (c *cluster) jobs() []batchv1.Job {
 	return all.Items
 }
 
-// A Job is made once, under the step's key, and is gone when the run is over: whatever it came to, also where
-// nobody wanted its end.
+// A Job is created once, under the step's key, and is deleted when the run is over: whatever the result is, and also if the
+// run is canceled before the Job ends.
 func TestJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -116,8 +116,7 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// What was scaled for a while is as it was when the run is over; what was scaled for good only if the run is
-// undone.
+// A temporary change of the scale is reverted when the run is over. A permanent change is reverted only if the run is undone.
 func TestScale(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -157,7 +156,7 @@ func TestScale(t *testing.T) {
 				if err := at.Get(t.Context(), client.ObjectKeyFromObject(web), now); err != nil {
 					t.Fatal(err)
 				}
-				now.Status.Replicas = *now.Spec.Replicas // as its controller would have it, at last
+				now.Status.Replicas = *now.Spec.Replicas // as its controller does in the end
 				if err := at.Status().Update(t.Context(), now); err != nil {
 					t.Fatal(err)
 				}
@@ -168,7 +167,7 @@ func TestScale(t *testing.T) {
 			}
 			_ = replicas()
 			waits = false
-			for range 2 { // scaled back, and as many
+			for range 2 { // scaled back, with the previous number of pods
 				at.call(c.cancel, work)
 				if got := replicas(); got != c.want {
 					t.Errorf("when the run is over there are %d, want %d", got, c.want)

@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/durable"
 )
 
-// settle is how often a workload is looked at that is being scaled. Its status is read by the
-// subresource scale, which cannot be watched.
+// settle is how often a workload that is being scaled is checked. Its status is read through the scale subresource, which
+// cannot be watched.
 const settle = 2 * time.Second
 
 // Scale scales a workload, given by its kind, namespace and name, and waits until it has that number of pods. It
@@ -61,7 +61,7 @@ func scaleOf(ctx context.Context, a *durable.Attempt, workload client.Object) (*
 	return scale, nil
 }
 
-// scaleTo scales, unless it is so already, and waits until the pods are as many.
+// scaleTo scales, unless the number is already correct, and waits until the number of pods matches.
 func scaleTo(ctx context.Context, a *durable.Attempt, workload client.Object, replicas int32) error {
 	scale, err := scaleOf(ctx, a, workload)
 	if err != nil {

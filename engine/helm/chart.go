@@ -44,7 +44,7 @@ func Load(path string) (*Chart, error) {
 	return c, nil
 }
 
-// missing returns a chart that c requires and that is not there, or "".
+// missing returns the name of a chart that c requires and that does not exist, or "".
 func missing(c *chart.Chart) string {
 	for _, required := range c.Metadata.Dependencies {
 		if !slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return d.Name() == required.Name }) {
@@ -57,7 +57,7 @@ func missing(c *chart.Chart) string {
 // Name returns the name of the chart.
 func (c *Chart) Name() string { return c.loaded.Name() }
 
-// hookAnnotation matches the annotation of a hook that runs, or of one whose event is a template.
+// hookAnnotation matches the annotation of a hook that runs, or of a hook whose event is a template.
 var hookAnnotation = regexp.MustCompile(`helm\.sh/hook["']?\s*:.*((pre|post)-|\{\{)`)
 
 var deletionHook = regexp.MustCompile(`helm\.sh/hook["']?\s*:.*(pre|post)-delete`)

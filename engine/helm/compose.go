@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/engine"
 )
 
-// Labels and annotations that Helm and its operator write on children.
+// Labels and annotations that Helm and its operator set on children.
 const (
 	chartLabel           = "helm.sdk.operatorframework.io/chart"
 	managedByLabel       = "app.kubernetes.io/managed-by"
@@ -38,7 +38,7 @@ const (
 	maxReleaseNameLength = 53
 )
 
-// composer makes the children of objects from a chart.
+// composer creates the children of objects from a chart.
 type composer struct {
 	chart     *Chart
 	watch     *engine.Watch
@@ -52,16 +52,16 @@ type composer struct {
 	passes map[types.UID]*pass
 }
 
-// cluster is what a chart may ask of the cluster. It is set before the operator starts.
+// cluster is the information about the cluster that a chart can use. It is set before the operator starts.
 type cluster struct {
 	mapper       meta.RESTMapper
 	capabilities *common.Capabilities
 }
 
-// pass is what is known of an object within one reconcile.
+// pass contains the data about an object within one reconcile.
 type pass struct {
 	rendered *rendered
-	// blocked is why the hooks that come first are not done.
+	// blocked is the reason why the hooks that run first are not done.
 	blocked string
 	// more means that hooks follow when all objects are applied.
 	more bool
@@ -146,15 +146,15 @@ func (c *composer) schedule(object *engine.Object, out *operon.Composition) {
 	}
 }
 
-// secret holds what random functions of the chart returned for an object.
+// secret returns the Secret with the results of the chart's random functions for an object.
 func (c *composer) secret(object *engine.Object) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Name: operon.Name(253, object.Name, strings.ToLower(c.watch.Kind.Kind)+generatedNameEnd), Namespace: object.Namespace,
 	}}
 }
 
-// release renders the chart for an object, in the revision that its status records, or in the next one if something else
-// comes of it. store keeps what random functions return; nothing is stored if the chart calls none.
+// release renders the chart for an object, in the revision that its status records, or in the next one if the result differs.
+// store stores the results of random functions. Nothing is stored if the chart calls none.
 func (c *composer) release(ctx context.Context, object *engine.Object, reader Reader, store func(generate func(map[string][]byte)) error) (*rendered, error) {
 	if err := chartutil.ValidateReleaseName(object.Name); err != nil {
 		return nil, operon.TerminalError(ReasonInvalidReleaseName, fmt.Errorf("the name %q cannot be the name of a Helm release: it may have %d characters, letters, digits and hyphens", object.Name, maxReleaseNameLength))
@@ -190,8 +190,8 @@ func (c *composer) release(ctx context.Context, object *engine.Object, reader Re
 	return r, err
 }
 
-// values returns the values of a release: those of Secrets and ConfigMaps, of the spec and of the overrides, of which later
-// ones win.
+// values returns the values of a release: from Secrets and ConfigMaps, from the spec and from the overrides. Later values
+// take precedence.
 func (c *composer) values(ctx context.Context, object *engine.Object, reader Reader) (map[string]any, error) {
 	var sources []map[string]any
 	for _, source := range c.sources {
@@ -209,14 +209,14 @@ func (c *composer) values(ctx context.Context, object *engine.Object, reader Rea
 	return merge(append(sources, spec, overridden)...), err
 }
 
-// changed reports whether something else was rendered than what the status records. A release of an earlier operator is
-// not a change.
+// changed reports whether the rendered result differs from the one that the status records. A release of an earlier operator
+// does not count as a change.
 func changed(object *engine.Object, r *rendered) bool {
 	recorded := object.Status.DeployedRelease
 	return recorded == nil || recorded.Digest != "" && recorded.Digest != r.digest
 }
 
-// optionsOf returns how a child is handled.
+// optionsOf returns the options of a child.
 func optionsOf(object *engine.Object, rendered *unstructured.Unstructured) []operon.ChildOption {
 	var options []operon.ChildOption
 	if isKept(rendered) {
@@ -233,7 +233,7 @@ func isKept(rendered *unstructured.Unstructured) bool {
 	return strings.EqualFold(strings.TrimSpace(rendered.GetAnnotations()[policyAnnotation]), "keep")
 }
 
-// mark sets the labels and annotations by which Helm knows the objects of a release.
+// mark sets the labels and annotations by which Helm recognizes the objects of a release.
 func mark(rendered *unstructured.Unstructured, object *engine.Object, chart string) {
 	labels, annotations := rendered.GetLabels(), rendered.GetAnnotations()
 	if labels == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// A converged release costs nothing: no request while nothing changes, and no write when the operator starts again,
+// A converged release costs nothing: no requests while nothing changes, and no writes after a restart of the operator,
 // although the chart calls a random function.
 func TestFixedPoint(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func (s *shop) password(name string) string {
 	return string(secret.Data["password"])
 }
 
-// Drift is reverted, and what the chart no longer renders is deleted.
+// Drift is reverted, and objects that the chart no longer renders are deleted.
 func TestDriftAndPruning(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -102,7 +102,7 @@ func TestDriftAndPruning(t *testing.T) {
 	s.eventuallyGone(live)
 }
 
-// What a chart looks up is watched.
+// Objects that a chart looks up are watched.
 func TestLookupIsTracked(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -153,7 +153,7 @@ func TestValuesFrom(t *testing.T) {
 	}
 }
 
-// A problem of a chart or of values is reported once, with its place, and does not stop other objects.
+// A problem with a chart or with values is reported once, with its position, and does not affect other objects.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -26,7 +26,7 @@ func (Engine) Fields() engine.Fields {
 	return engine.Fields{Selecting: []string{"chart"}, Others: []string{"overrideValues", "valuesFrom", "dryRunOption"}}
 }
 
-// Load implements engine.Engine. It loads the chart, which stays in memory.
+// Load implements engine.Engine. It loads the chart, which is kept in memory.
 func (e Engine) Load(w *engine.Watch) (engine.Program, error) {
 	path, err := w.Path("chart")
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *composer) withHooks() operon.Composer[*engine.Object] {
 	return c
 }
 
-// learn reads what charts may ask of the cluster: its version and the kinds that it serves when the operator starts.
+// learn reads the information that charts can use: the version of the cluster, and the kinds that it serves at the start.
 func (c *cluster) learn(manager ctrl.Manager) error {
 	c.mapper = manager.GetRESTMapper()
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
@@ -78,7 +78,7 @@ func (c *cluster) learn(manager ctrl.Manager) error {
 		return fmt.Errorf("read the version of the cluster: %w", err)
 	}
 	_, resources, err := server.ServerGroupsAndResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // an aggregated API that is down is left out
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // an unavailable aggregated API is left out
 		return fmt.Errorf("read the kinds of the cluster: %w", err)
 	}
 	capabilities := common.DefaultCapabilities.Copy()

@@ -19,8 +19,8 @@ type deleting struct{ *hooked }
 
 const reasonHookFailed = "HookFailed"
 
-// Finalize implements operon.Finalizer: the hooks before the deletion, and if there are some after it, the deletion of the
-// objects, and those hooks. A chart that cannot be rendered any longer does not prevent the deletion.
+// Finalize implements operon.Finalizer. It runs the hooks before the deletion. If there are hooks after the deletion, it also
+// deletes the objects and then runs those hooks. A chart that can no longer be rendered does not prevent the deletion.
 func (d *deleting) Finalize(ctx context.Context, object *engine.Object, out *operon.Finalization) error {
 	if object.Annotations[annotationPrefix+"uninstall-disable-hooks"] == "true" || object.Status.DeployedRelease == nil {
 		return nil
@@ -74,7 +74,7 @@ func deleteHooks(ctx context.Context, object *engine.Object, out *operon.Finaliz
 	return true, nil
 }
 
-// deleteObjects deletes the objects of a release, the last first, and reports whether they are gone.
+// deleteObjects deletes the objects of a release in reverse order, and reports whether they are gone.
 func deleteObjects(ctx context.Context, object *engine.Object, out *operon.Finalization, r *rendered) (bool, error) {
 	gone := true
 	for _, rendered := range slices.Backward(r.objects) {

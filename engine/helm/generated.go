@@ -12,15 +12,15 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// unrepeatable are the template functions that return something else each time.
+// unrepeatable contains the template functions that return a different result each time.
 var unrepeatable = []string{
 	"randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randBytes", "randInt", "uuidv4", "shuffle", "now", "ago",
 	"genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert",
 	"genSignedCertWithKey", "bcrypt", "htpasswd", "encryptAES",
 }
 
-// generated holds what unrepeatable functions returned in a release, so that they return it again. A call is known by its
-// function, its arguments and how many equal calls came before it.
+// generated stores the results of unrepeatable functions in a release, so that they return the same results again. A call is
+// identified by its function, its arguments and the number of equal calls before it.
 type generated struct {
 	data map[string][]byte
 	seen map[string]int
@@ -30,13 +30,13 @@ func newGenerated(data map[string][]byte) *generated {
 	return &generated{data: data, seen: map[string]int{}}
 }
 
-// trial returns a generated that ends the rendering at the first call of a function, to find out whether there is one.
+// trial returns a generated that ends the rendering at the first call of a function. It shows whether there is such a call.
 func trial() *generated { return newGenerated(nil) }
 
 // used reports whether a function was called.
 func (g *generated) used() bool { return len(g.seen) > 0 }
 
-// functions are the unrepeatable functions with memory.
+// functions returns the unrepeatable functions with stored results.
 func (g *generated) functions() template.FuncMap {
 	all, own := sprig.TxtFuncMap(), template.FuncMap{}
 	for _, name := range unrepeatable {
@@ -48,7 +48,7 @@ func (g *generated) functions() template.FuncMap {
 	return own
 }
 
-// call returns what an earlier call returned, or else calls the function. A failed call is not kept.
+// call returns the result of an earlier call, or else calls the function. The result of a failed call is not stored.
 func (g *generated) call(name string, function reflect.Value, arguments []reflect.Value) []reflect.Value {
 	key := g.key(name, arguments)
 	if g.data == nil {
@@ -75,7 +75,7 @@ func (g *generated) call(name string, function reflect.Value, arguments []reflec
 	return results
 }
 
-// key names a call. It is a valid key of a Secret, and does not reveal the arguments, which may be passwords.
+// key returns a key for a call. It is a valid key of a Secret, and does not reveal the arguments, which may be passwords.
 func (g *generated) key(name string, arguments []reflect.Value) string {
 	var text strings.Builder
 	for _, argument := range arguments {

@@ -28,7 +28,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// shop is a namespace in which an operator runs that was made of the project testdata/till.
+// shop is a namespace in which an operator runs that was built from the project testdata/till.
 type shop struct {
 	*testing.T
 	*localtest.Env
@@ -65,7 +65,7 @@ func (s *shop) write(file, content string) {
 	s.must(os.WriteFile(path, []byte(content), 0o600))
 }
 
-// template is the path of a template in the project.
+// template returns the path of a template in the project.
 func template(name string) string { return "helm-charts/till/templates/" + name }
 
 // run runs the operator until stop is called or the test ends.
@@ -93,7 +93,7 @@ func (s *shop) run() (seen *requests, stop func()) {
 	return seen, stop
 }
 
-// requests counts what an operator sends.
+// requests records the requests of an operator.
 type requests struct {
 	mu   sync.Mutex
 	all  []string
@@ -116,21 +116,21 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// latest is when the last request was sent.
+// latest returns the time of the last request.
 func (r *requests) latest() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.last
 }
 
-// since returns the requests after the first n, and how many there are.
+// since returns the requests after the first n, and the total number of requests.
 func (r *requests) since(n int) ([]string, int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]string(nil), r.all[n:]...), len(r.all)
 }
 
-// writes are the requests so far that write.
+// writes returns the write requests so far.
 func (r *requests) writes() []string {
 	all, _ := r.since(0)
 	var writes []string
@@ -142,7 +142,7 @@ func (r *requests) writes() []string {
 	return writes
 }
 
-// quiet fails the test if the operator does not come to rest, or sends requests afterwards.
+// quiet fails the test if the operator does not become quiescent, or sends requests afterwards.
 func (s *shop) quiet(seen *requests) {
 	s.Helper()
 	s.eventually("the operator has nothing to do", func(context.Context) error {
@@ -194,7 +194,7 @@ func (s *shop) status(name string) engine.Status {
 	return object.Status
 }
 
-// awaitCondition waits until a condition of a Till has a status and a reason. An empty reason is any.
+// awaitCondition waits until a condition of a Till has a status and a reason. An empty reason matches any reason.
 func (s *shop) awaitCondition(name, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
 	s.Helper()
 	var found metav1.Condition

@@ -21,7 +21,7 @@ import (
 // hooked is the composer of a chart with hooks. Each hook is a step that is done once for a revision.
 type hooked struct{ *composer }
 
-// wanted is what a run of hooks is for. It is stored in the object's journal.
+// wanted identifies a run of hooks. It is stored in the object's journal.
 type wanted struct {
 	Revision int64  `json:"revision"`
 	Digest   string `json:"digest"`
@@ -67,7 +67,7 @@ func (h *hooked) RunWorkflow(ctx context.Context, object *engine.Object, run *du
 	return h.take(ctx, object, run, r, current, p)
 }
 
-// take does the steps of a run.
+// take executes the steps of a run.
 func (h *hooked) take(ctx context.Context, object *engine.Object, run *durable.Run, r *rendered, current wanted, p *pass) error {
 	for _, name := range current.First {
 		if err := doHook(ctx, run, object, r, name); err != nil {
@@ -96,7 +96,7 @@ func (h *hooked) take(ctx context.Context, object *engine.Object, run *durable.R
 	return nil
 }
 
-// due returns the run of hooks that is due for what was rendered. It returns false if none is.
+// due returns the run of hooks that is due for the rendered result. It returns false if none is due.
 func due(object *engine.Object, run *durable.Run, r *rendered) (wanted, bool, error) {
 	current, begun, err := durable.Current[wanted](run)
 	if err != nil {
@@ -115,7 +115,7 @@ func due(object *engine.Object, run *durable.Run, r *rendered) (wanted, bool, er
 		return current, true, nil
 	case changed(object, r):
 		return want, begun || len(want.First)+len(want.Last) > 0, nil
-	case begun: // back to what is applied: the hooks of another revision are given up
+	case begun: // back to the applied revision: the hooks of the other revision are canceled
 		return wanted{Revision: r.revision, Digest: r.digest}, true, nil
 	}
 	return wanted{}, false, nil
@@ -143,8 +143,8 @@ func (r *rendered) hook(name string) *release.Hook {
 	return nil
 }
 
-// doHook runs a hook once, and then deletes what its policy does not keep, in a step of its own: what is deleted is not
-// created again after a crash.
+// doHook runs a hook once. In a separate step, it then deletes the object if the hook's policy requires that: a deleted
+// object is not created again after a crash.
 func doHook(ctx context.Context, run *durable.Run, object *engine.Object, r *rendered, name string) error {
 	hook := r.hook(name)
 	ended, err := durable.Do(ctx, run, durable.Step[hookEnd]{
@@ -176,16 +176,16 @@ func doHook(ctx context.Context, run *durable.Run, object *engine.Object, r *ren
 	return nil
 }
 
-// hookEnd is how a hook ended: well if Waits and Failed are empty.
+// hookEnd is the result of a hook. The hook succeeded if Waits and Failed are empty.
 type hookEnd struct {
-	// UID is that of its object, if it was created.
+	// UID is the UID of the hook's object, if it was created.
 	UID string `json:"uid,omitempty"`
-	// Waits is why the hook has not ended, Failed why it failed.
+	// Waits is the reason why the hook has not ended. Failed is the reason why it failed.
 	Waits  string `json:"-"`
 	Failed string `json:"failed,omitempty"`
 }
 
-// deletes reports whether the policy of a hook deletes its object at this end.
+// deletes reports whether the policy of a hook deletes its object after this result.
 func (e hookEnd) deletes(hook *release.Hook) bool {
 	policy := release.HookSucceeded
 	if e.Failed != "" {
@@ -194,10 +194,10 @@ func (e hookEnd) deletes(hook *release.Hook) bool {
 	return hook != nil && e.UID != "" && has(hook, policy)
 }
 
-// hookKey is the annotation of a hook's object with the step that it was created for.
+// hookKey is the annotation on a hook's object that identifies the step for which it was created.
 const hookKey = "operon.dev/step"
 
-// runHook creates the object of a hook and reports how far it is.
+// runHook creates the object of a hook and reports its progress.
 func runHook(ctx context.Context, reader Reader, writer client.Client, owner *engine.Object, hook *release.Hook, key string) (hookEnd, error) {
 	if hook == nil {
 		return hookEnd{Failed: "the chart no longer renders it"}, nil
@@ -238,7 +238,7 @@ func has(hook *release.Hook, policy release.HookDeletePolicy) bool {
 	return slices.Contains(hook.DeletePolicies, policy)
 }
 
-// hookObject returns the object of a hook. The owner's deletion deletes it, too.
+// hookObject returns the object of a hook. Deleting the owner deletes it, too.
 func hookObject(owner *engine.Object, hook *release.Hook, key string) (*unstructured.Unstructured, error) {
 	objects, err := parse(hook.Manifest)
 	if err != nil {
@@ -262,7 +262,7 @@ func hookObject(owner *engine.Object, hook *release.Hook, key string) (*unstruct
 	return object, nil
 }
 
-// endOf reports how far a hook is. What is neither a Job nor a Pod is done when it exists.
+// endOf returns the progress of a hook. An object that is neither a Job nor a Pod is done when it exists.
 func endOf(found *unstructured.Unstructured) hookEnd {
 	end := hookEnd{UID: string(found.GetUID())}
 	done := true
@@ -301,7 +301,7 @@ func jobEnd(job *unstructured.Unstructured) (done bool, failure string) {
 	return false, ""
 }
 
-// deleteHook deletes the object of a hook, unless it is another one by now.
+// deleteHook deletes the object of a hook, unless it was replaced in the meantime.
 func deleteHook(ctx context.Context, writer client.Client, owner *engine.Object, hook *release.Hook, uid string) error {
 	object, err := hookObject(owner, hook, "")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// hook is a template of a Job that is a hook.
+// hook returns a template of a Job that is a hook.
 func hook(name, events, policies string) string {
 	return fmt.Sprintf(`apiVersion: batch/v1
 kind: Job
@@ -51,7 +51,7 @@ func (s *shop) jobUID(name string, complete bool) string {
 	return string(job.UID)
 }
 
-// A hook before the objects delays them, and runs once for each revision, also if the operator starts again.
+// A hook before the objects delays them. It runs once for each revision, even if the operator is restarted.
 func TestHooksRunOnceForEachRevision(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -88,7 +88,7 @@ func TestHooksRunOnceForEachRevision(t *testing.T) {
 	s.eventuallyGone(&batchv1.Job{ObjectMeta: s.named("one-before")})
 }
 
-// place is the index of the first request that contains a text.
+// place returns the index of the first request that contains a text.
 func place(requests []string, text string) int {
 	for i, request := range requests {
 		if strings.Contains(request, text) {
@@ -98,7 +98,7 @@ func place(requests []string, text string) int {
 	return len(requests)
 }
 
-// last is the index of the last request with a method that contains a text.
+// last returns the index of the last request with a method that contains a text.
 func last(requests []string, method, text string) int {
 	for i := len(requests) - 1; i >= 0; i-- {
 		if strings.HasPrefix(requests[i], method) && strings.Contains(requests[i], text) {
@@ -108,7 +108,7 @@ func last(requests []string, method, text string) int {
 	return -1
 }
 
-// A hook that fails is not tried again for its revision, and nothing of the chart is applied. Other objects go on.
+// A failed hook is not retried for its revision, and nothing of the chart is applied. Other objects are not affected.
 func TestFailedHook(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -12,14 +12,14 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// Reader reads what a chart looks up and where values are from, such as an *operon.Composition. The object is rendered again
-// when it changes.
+// Reader reads the objects that a chart looks up and the sources of values. An *operon.Composition is a Reader. The object is
+// rendered again when they change.
 type Reader interface {
 	Get(ctx context.Context, object client.Object) (bool, error)
 	List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error
 }
 
-// lookup is the template function of that name.
+// lookup is the template function lookup.
 type lookup struct {
 	ctx    context.Context
 	reader Reader
@@ -28,8 +28,8 @@ type lookup struct {
 	failed error
 }
 
-// find returns the object of a name, or without one, the list of the objects in a namespace. It returns an empty map if
-// there is no such object or kind.
+// find returns the object with a name, or, without a name, the list of the objects in a namespace. It returns an empty map if
+// the object or its kind does not exist.
 func (l *lookup) find(apiVersion, kind, namespace, name string) (map[string]any, error) {
 	found, err := l.read(schema.FromAPIVersionAndKind(apiVersion, kind), namespace, name)
 	if err != nil && l.failed == nil {
@@ -71,7 +71,7 @@ func (l *lookup) list(kind schema.GroupVersionKind, namespace string) (map[strin
 	return list.UnstructuredContent(), nil
 }
 
-// namespaced reports whether a kind is, as far as is known.
+// namespaced reports whether a kind is namespaced, as far as is known.
 func (l *lookup) namespaced(kind schema.GroupVersionKind) bool {
 	if l.mapper == nil {
 		return true

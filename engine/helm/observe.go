@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/engine"
 )
 
-// Conditions of Operator SDK's Helm operator, which are written beside those of package operon.
+// Conditions of Operator SDK's Helm operator, which are written in addition to those of package operon.
 const (
 	conditionInitialized    = "Initialized"
 	conditionDeployed       = "Deployed"
@@ -19,7 +19,7 @@ const (
 	conditionIrreconcilable = "Irreconcilable"
 )
 
-// maxNotes is how many bytes of NOTES.txt a condition shows.
+// maxNotes is the maximum number of bytes of NOTES.txt in a condition.
 const maxNotes = 32 << 10
 
 // Observe implements operon.Observer.
@@ -52,7 +52,7 @@ func (c *composer) Observe(_ context.Context, object *engine.Object, seen *opero
 	return nil
 }
 
-// event returns how a reason begins.
+// event returns the prefix of a reason.
 func event(install bool) string {
 	if install {
 		return "Install"

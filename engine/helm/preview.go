@@ -12,22 +12,22 @@ import (
 
 // Preview is what a chart renders without a cluster.
 type Preview struct {
-	// Objects are those of the release, in the order in which Helm creates them.
+	// Objects contains the objects of the release, in the order in which Helm creates them.
 	Objects []*unstructured.Unstructured
-	// Hooks are the objects of its hooks that run: all but those of tests and rollbacks.
+	// Hooks contains the objects of the hooks that run: all except those of tests and rollbacks.
 	Hooks []*unstructured.Unstructured
-	// Reads are the kinds that the chart looks up.
+	// Reads contains the kinds that the chart looks up.
 	Reads []schema.GroupVersionKind
 	// Generates reports that the chart calls functions whose results are stored, such as randAlphaNum.
 	Generates bool
 }
 
-// events are those whose hooks run.
+// events contains the events whose hooks run.
 var events = []release.HookEvent{
 	release.HookPreInstall, release.HookPostInstall, release.HookPreUpgrade, release.HookPostUpgrade, release.HookPreDelete, release.HookPostDelete,
 }
 
-// Preview renders a release of a name, in its first revision, with values over those of the chart. lookup finds nothing.
+// Preview renders the first revision of a release with a name. values override those of the chart. lookup finds nothing.
 func (c *Chart) Preview(ctx context.Context, name string, values map[string]any) (*Preview, error) {
 	reads, kept := &reads{}, newGenerated(map[string][]byte{})
 	r, err := c.render(ctx, input{

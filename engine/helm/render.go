@@ -25,7 +25,7 @@ import (
 
 // Reasons of the Ready condition when a chart cannot be rendered.
 const (
-	// ReasonChartError: a template failed, or what it rendered is not an object.
+	// ReasonChartError: a template failed, or its result is not an object.
 	ReasonChartError = "ChartError"
 	// ReasonInvalidValues: the schema of the chart rejects the values, or the spec is not an object.
 	ReasonInvalidValues = "InvalidValues"
@@ -35,17 +35,17 @@ const (
 	ReasonInvalidReleaseName = "InvalidReleaseName"
 )
 
-// input is what a chart is rendered with.
+// input is the input for rendering a chart.
 type input struct {
 	name, namespace string
 	revision        int64
 	values          map[string]any
-	capabilities    *common.Capabilities // nil: those that Helm assumes
+	capabilities    *common.Capabilities // nil: the defaults of Helm
 	lookup          *lookup
 	generated       *generated
 }
 
-// rendered is what a chart rendered.
+// rendered is the result of rendering a chart.
 type rendered struct {
 	// objects in the order in which Helm creates them.
 	objects []*unstructured.Unstructured
@@ -118,7 +118,7 @@ func (c *Chart) execute(ctx context.Context, in input) (map[string]string, error
 	return files, nil
 }
 
-// invalid is the error of a chart that cannot be rendered with these values.
+// invalid returns the error for a chart that cannot be rendered with these values.
 func (c *Chart) invalid(err error) error {
 	return operon.TerminalError(ReasonChartError, fmt.Errorf("chart %s: %s", c.Name(), oneLine(err)))
 }
@@ -126,7 +126,7 @@ func (c *Chart) invalid(err error) error {
 // oneLine returns the text of an error without line breaks.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// parse reads the objects of one YAML document, of which lists are taken apart.
+// parse reads the objects of one YAML document. Lists are split into their items.
 func parse(document string) ([]*unstructured.Unstructured, error) {
 	content, err := yaml.ToJSON([]byte(document))
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *rendered) describe(manifests []releaseutil.Manifest) {
 	r.manifest, r.digest = text.String(), hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// merge returns the values of several sources, of which later ones win.
+// merge returns the values of several sources. Later sources take precedence.
 func merge(sources ...map[string]any) map[string]any {
 	merged := map[string]any{}
 	for _, source := range sources {

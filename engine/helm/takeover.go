@@ -15,17 +15,16 @@ import (
 	"github.com/operon-framework/operon/engine"
 )
 
-// retired are the finalizers of Operator SDK's Helm operator.
+// retired contains the finalizers of Operator SDK's Helm operator.
 var retired = []string{"helm.sdk.operatorframework.io/uninstall-release", "uninstall-helm-release"}
 
-// takenOver reports whether the status is that of another Helm operator.
+// takenOver reports whether the status was written by another Helm operator.
 func takenOver(object *engine.Object) bool {
 	recorded := object.Status.DeployedRelease
 	return recorded != nil && recorded.Name != "" && recorded.Digest == ""
 }
 
-// revisionOf returns the revision of a release: what the status records, or what the release Secrets of an earlier
-// operator do, or 1.
+// revisionOf returns the revision of a release from the status, or from the release Secrets of an earlier operator, or 1.
 func revisionOf(ctx context.Context, object *engine.Object, reader Reader) (int64, error) {
 	revision := int64(1)
 	if recorded := object.Status.DeployedRelease; recorded != nil {
@@ -65,7 +64,7 @@ func earlier(object *engine.Object) (map[string]bool, error) {
 	return created, errors.Join(errs...)
 }
 
-// keyOf names a rendered object.
+// keyOf returns a key for a rendered object.
 func keyOf(object *unstructured.Unstructured) string {
 	return object.GroupVersionKind().GroupKind().String() + "/" + object.GetNamespace() + "/" + object.GetName()
 }

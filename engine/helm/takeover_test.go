@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// classicManifest is what the chart rendered for the release "one" under Operator SDK's Helm operator, without its Secret.
+// classicManifest is the rendered chart of the release "one" under Operator SDK's Helm operator, without its Secret.
 const classicManifest = `---
 # Source: till/templates/config.yaml
 apiVersion: v1
@@ -23,8 +23,8 @@ data:
   revision: "3"
 `
 
-// A release of Operator SDK's Helm operator becomes one of this operator: no object is created again, no pod restarts, and
-// its finalizer does not prevent the deletion.
+// This operator takes over a release of Operator SDK's Helm operator: no object is recreated, no pod restarts, and the old
+// finalizer does not prevent the deletion.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -88,7 +88,7 @@ func (s *shop) classicObjects(till *unstructured.Unstructured) []client.Object {
 		return meta
 	}
 	config := &corev1.ConfigMap{ObjectMeta: classic("one"), Data: map[string]string{"color": "red", "revision": "3"}}
-	config.OwnerReferences = nil // as of an object that is kept: only the manifest tells that it belongs to the release
+	config.OwnerReferences = nil // like an object that is kept: only the manifest shows that it belongs to the release
 	stored := &corev1.Secret{ObjectMeta: classic("sh.helm.release.v1.one.v3"), Type: "helm.sh/release.v1"}
 	stored.Labels = map[string]string{"owner": "helm", "name": "one", "status": "deployed", "version": "3"}
 	password := &corev1.Secret{ObjectMeta: classic("one-password"), StringData: map[string]string{"password": "0123456789abcdef"}}
@@ -108,7 +108,7 @@ func (s *shop) classicObjects(till *unstructured.Unstructured) []client.Object {
 	return objects
 }
 
-// uids reads the UIDs of objects, by their names.
+// uids returns the UIDs of objects, by their names.
 func (s *shop) uids(objects []client.Object) map[string]string {
 	s.Helper()
 	uids := map[string]string{}

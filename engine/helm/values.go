@@ -48,7 +48,7 @@ func readOverrides(w *engine.Watch) (overrides, error) {
 	return all, nil
 }
 
-// values returns the overrides as values, which are strings.
+// values returns the overrides as values of type string.
 func (o overrides) values() (map[string]any, error) {
 	values := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(o)) {
@@ -89,7 +89,7 @@ func readSources(w *engine.Watch) ([]source, error) {
 	return all, nil
 }
 
-// missingError reports that values are not there yet.
+// missingError reports that values do not exist yet.
 type missingError struct{ text string }
 
 func (e *missingError) Error() string { return e.text }

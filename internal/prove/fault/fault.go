@@ -121,8 +121,8 @@ type Fault struct {
 	Events int `json:"events,omitempty"`
 }
 
-// Decides reports whether a fault determines the outcome of the request that it strikes. Any number
-// of other faults may strike the request, too.
+// Decides reports whether a fault determines the outcome of the request into which it is injected. Any number of other faults
+// may be injected into the request, too.
 func (f Fault) Decides() bool {
 	switch f.Kind {
 	case Delay, CutWatch, Hold, Skip, Relist, Overlap, LoseLease:

@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Always is the value of [Match.Times] for each occurrence from the chosen one on.
+// Always is the value of [Match.Times] that selects each occurrence from the chosen one on.
 const Always = -1
 
 // Event is the verb for watch events: not a request, but each change of an object that the
@@ -17,12 +17,11 @@ const Event = "event"
 // types of events.
 var types = []string{"ADDED", "MODIFIED", "DELETED"}
 
-// Match chooses requests, or events. An empty field matches everything, except that the verb of events
-// has to be set.
+// Match selects requests or events. An empty field matches everything, except that the verb of events has to be set.
 type Match struct {
 	// Verb is as in [record.Request], or [Event].
 	Verb string `json:"verb,omitempty"`
-	// Group is the API group. The core group cannot be told from all: name its resource.
+	// Group is the API group. An empty group matches all groups: to select the core group, name its resource.
 	Group string `json:"group,omitempty"`
 	// Resource is the plural name, with a subresource after a slash, as in a Role: boxes,
 	// boxes/status, or boxes/* for both.
@@ -36,15 +35,13 @@ type Match struct {
 	Type string `json:"type,omitempty"`
 	// Step is the step of the workload in which occurrences are counted. Empty: from the beginning.
 	Step string `json:"step,omitempty"`
-	// Nth is the occurrence at which the fault strikes first, from 1, which is the default.
+	// Nth is the first occurrence into which the fault is injected, counted from 1, which is the default.
 	Nth int `json:"nth,omitempty"`
-	// Times is how many successive occurrences the fault strikes: 0 means 1, [Always] means without
-	// end.
+	// Times is the number of successive occurrences into which the fault is injected. 0 means 1, and [Always] means no limit.
 	Times int `json:"times,omitempty"`
 }
 
-// Fits reports whether a request is one of those chosen, regardless of its occurrence. An event is a
-// request with the verb [Event].
+// Fits reports whether a request is selected, regardless of its occurrence. An event is a request with the verb [Event].
 func (m Match) Fits(r requestlog.Request) bool {
 	if r.Verb == Event && m.Verb != Event {
 		return false
@@ -63,12 +60,12 @@ func (m Match) fitsResource(r requestlog.Request) bool {
 	return resource == r.Resource && (subresource == "*" || subresource == r.Subresource)
 }
 
-// strikes reports whether a fault strikes at an occurrence, counted from 1.
+// strikes reports whether a fault is injected into an occurrence, counted from 1.
 func (m Match) strikes(occurrence int) bool {
 	return occurrence >= m.Nth && (m.Times == Always || occurrence < m.Nth+m.Times)
 }
 
-// String returns the choice in words.
+// String describes the selection for people.
 func (m Match) String() string {
 	words := []string{orAny(m.Verb), orAny(m.Resource)}
 	if object := strings.Trim(m.Namespace+"/"+m.Name, "/"); object != "" {

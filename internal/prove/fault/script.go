@@ -8,15 +8,15 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Script holds the faults of one run and their progress. It outlives the operator: counting
-// continues after a restart. It may be used by several goroutines. A nil Script has no faults.
+// Script holds the faults of one run and their progress. It outlives the operator: counting continues after a restart. It is
+// safe for concurrent use. A nil Script has no faults.
 type Script struct {
 	mu    sync.Mutex
 	armed []armed
 	step  string
 }
 
-// armed is a fault with the number of requests that matched, and the number that it struck.
+// armed is a fault with the number of matching requests, and the number of requests into which it was injected.
 type armed struct {
 	Fault
 	seen, struck int
@@ -24,7 +24,7 @@ type armed struct {
 	passed int
 }
 
-// NewScript returns a script of faults, or an error that names what is wrong with one of them.
+// NewScript returns a script of faults, or an error that describes what is wrong with one of them.
 func NewScript(faults ...Fault) (*Script, error) {
 	s := &Script{}
 	for i, f := range faults {
@@ -47,12 +47,10 @@ func (s *Script) At(step string) {
 	s.step = step
 }
 
-// Next counts a request and returns the faults that strike it: the first of those that decide its outcome,
-// and all others.
+// Next counts a request and returns the faults to inject into it: the first of those that decide its outcome, and all others.
 func (s *Script) Next(r requestlog.Request) []Fault { return s.next(r, "") }
 
-// Passes counts a request as the one before which a Past goes back, and returns those choices of a
-// past that it is.
+// Passes counts a request as one before which a Past goes back, and returns the matches of the Past faults that select it.
 func (s *Script) Passes(r requestlog.Request) (chosen []Match) {
 	if s == nil {
 		return nil
@@ -71,8 +69,8 @@ func (s *Script) Passes(r requestlog.Request) (chosen []Match) {
 	return chosen
 }
 
-// Event counts what a watch is about to show, an event of a type, and returns the faults that strike
-// it, as [Script.Next] does. Of the request it needs group, resource, namespace and name.
+// Event counts an event of a type that a watch is about to show, and returns the faults to inject, as [Script.Next] does. It
+// uses the group, resource, namespace and name of the request.
 func (s *Script) Event(of requestlog.Request, kind string) []Fault {
 	of.Verb, of.Subresource = Event, ""
 	return s.next(of, kind)
@@ -101,11 +99,11 @@ func (s *Script) next(r requestlog.Request, event string) (struck []Fault) {
 	return struck
 }
 
-// Pending returns the faults that have not struck anything yet. A run that ends with a pending fault has not
-// tested what it was meant to test.
+// Pending returns the faults that were not injected yet. A run that ends with a pending fault has not tested what it was
+// meant to test.
 func (s *Script) Pending() []Fault { return s.where(func(a armed) bool { return a.struck == 0 }) }
 
-// Struck returns the faults that have struck something.
+// Struck returns the faults that were injected.
 func (s *Script) Struck() []Fault { return s.where(func(a armed) bool { return a.struck > 0 }) }
 
 func (s *Script) where(is func(armed) bool) []Fault {
@@ -123,7 +121,7 @@ func (s *Script) where(is func(armed) bool) []Fault {
 	return found
 }
 
-// Has reports whether one of the faults is of one of the kinds.
+// Has reports whether the script has a fault of one of the kinds.
 func (s *Script) Has(kinds ...Kind) bool {
 	return len(s.where(func(a armed) bool { return slices.Contains(kinds, a.Kind) })) > 0
 }

@@ -37,7 +37,7 @@ func TestMatchFits(t *testing.T) {
 	}
 }
 
-// struck is at which of ten requests of a kind the script strikes, and with what.
+// struck returns the occurrences, among ten requests of a kind, into which the script injects faults, and these faults.
 func struck(t *testing.T, faults ...fault.Fault) string {
 	t.Helper()
 	script, err := fault.NewScript(faults...)
@@ -102,7 +102,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A past that is chosen by a write is chosen once, in its step, and no fault strikes that write.
+// A Past that a write selects is selected once, in its step, and no fault is injected into that write.
 func TestPasses(t *testing.T) {
 	t.Parallel()
 	to := fault.Match{Verb: "patch", Resource: "boxes/status", Step: "change", Nth: 2}

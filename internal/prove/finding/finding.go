@@ -58,7 +58,7 @@ const (
 	Note Level = "note"
 )
 
-// Class is a guess at the kind of mistake.
+// Class is a guess at the kind of bug.
 type Class string
 
 // Classes. The first three are Sieve's.
@@ -110,8 +110,8 @@ type Finding struct {
 	// Plan is the executed plan, shrunk if possible. A finding that occurs without any fault has a plan
 	// without one: the runs that others are compared with.
 	Plan *testplan.Plan `json:"plan,omitempty"`
-	// Flaky: the finding did not show twice. Seen is the number of the Runs of its plan with the finding; it is 0 if the finding
-	// is not flaky, or if runs without faults show it.
+	// Flaky: the finding did not occur twice. Seen is the number of the Runs of its plan with the finding; it is 0 if the
+	// finding is not flaky, or if runs without faults show it.
 	Flaky bool `json:"flaky,omitempty"`
 	Seen  int  `json:"seen,omitempty"`
 	Runs  int  `json:"runs,omitempty"`

@@ -122,7 +122,7 @@ func compare(want, got *Object, noise *Noise) []unequal {
 // other: typed clients leave out empty fields that are marked omitempty, and to an API both mean the same. In built-in
 // kinds the API server already left out what means the same. An element of a list is never empty.
 //
-// Caveats: an entry of a map with an empty value is taken for a field, because there is no schema here.
+// Caveats: an entry of a map with an empty value counts as a field, because there is no schema here.
 func isEmpty(o *Object, d unequal) bool {
 	if d.want != "" && d.got != "" || !IsCustom(o.kind()) || strings.HasSuffix(d.path, "]") {
 		return false

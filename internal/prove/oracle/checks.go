@@ -21,7 +21,7 @@ type Check struct {
 	judge func(*moment) []finding.Finding
 }
 
-// ofState contains the properties of a state. Any earlier mistake also shows in the state.
+// ofState contains the properties of a state. Any earlier bug also shows in the state.
 var ofState = []finding.Property{
 	finding.Truthful, finding.NothingLeft, finding.Restored, finding.SameFresh, finding.SameState, finding.Refusing, finding.Bounded,
 }

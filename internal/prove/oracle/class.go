@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// ofFault is the class of the mistake that a fault reveals if the state is wrong afterwards.
+// ofFault is the class of the bug that a fault reveals if the state is wrong afterwards.
 var ofFault = map[fault.Kind]finding.Class{
 	fault.Kill: finding.Intermediate, fault.Cut: finding.LostUpdate, fault.Delay: finding.Stale, fault.CutWatch: finding.Unobserved,
 	fault.Conflict: finding.LostUpdate, fault.AlreadyExists: finding.LostUpdate, fault.NotFound: finding.LostUpdate,
@@ -21,18 +21,18 @@ var ofFault = map[fault.Kind]finding.Class{
 	"overlap": finding.Overlap, "lose-lease": finding.Overlap,
 }
 
-// ofProperty is the class of the mistake for a property, regardless of the fault.
+// ofProperty is the class of the bug for a property, regardless of the fault.
 var ofProperty = map[finding.Property]finding.Class{
 	finding.Alive: finding.Crash, finding.Silent: finding.HotLoop, finding.Truthful: finding.Lie, finding.Permitted: finding.Privilege,
 	finding.Needed: finding.Privilege, finding.Bounded: finding.Leak, finding.Refusing: finding.Misoperation,
 }
 
-// alone is the class of the mistake for a property if no fault was injected.
+// alone is the class of the bug for a property if no fault was injected.
 var alone = map[finding.Property]finding.Class{
 	finding.NothingLeft: finding.Leak, finding.Deletable: finding.Leak, finding.NothingForeign: finding.Leak,
 }
 
-// class guesses the class of the mistake.
+// class guesses the class of the bug.
 func class(f finding.Finding, faults []fault.Fault) finding.Class {
 	if c, certain := ofProperty[f.Property]; certain {
 		return c

@@ -4,7 +4,7 @@
 //	Judge       finds what is wrong in a run with faults
 //
 // Each property is an entry in the list [Checks], with a sentence that describes it. Its check reads the end of one step
-// of the workload at a time. One mistake has many consequences: findings that an earlier finding explains, according to
+// of the workload at a time. One bug has many consequences: findings that an earlier finding explains, according to
 // the same list, are omitted.
 //
 // Under faults, a correct operator may retry, repeat idempotent work, and report an error if it cannot continue. It is

@@ -174,8 +174,7 @@ func refusing(m *moment) []finding.Finding {
 	return nil
 }
 
-// reported reports whether users can see the mistake: the status of a custom resource changed, or
-// a warning event exists.
+// reported reports whether users can see the problem: the status of a custom resource changed, or a warning event exists.
 func (m *moment) reported(differences []normalize.Difference) bool {
 	for _, d := range differences {
 		if d.Object != nil && isStatus(d.Path) && normalize.IsCustom(d.Object.Live().GroupVersionKind().GroupKind()) && !strings.HasSuffix(d.Path, ".observedGeneration") {

@@ -50,11 +50,11 @@ type Observation struct {
 	Quiet time.Duration
 	// Slow is how many times slower than usual the cluster is, 1 or more.
 	Slow float64
-	// Rhythmic reports that everything that has happened for long is what the operator repeats without end, at a moderate rate.
+	// Rhythmic reports that for some time nothing happened except what the operator repeats without end, at a moderate rate.
 	Rhythmic bool
-	// Churns is which write the operator repeats without end at a high rate, "" for none.
+	// Churns is the write that the operator repeats without end at a high rate, or "" if there is none.
 	Churns string
-	// Left is the rest of Pace.Patience.
+	// Left is the remaining part of Pace.Patience.
 	Left time.Duration
 	Step Step
 }

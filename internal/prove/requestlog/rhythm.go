@@ -22,9 +22,9 @@ type Beat struct {
 }
 
 const (
-	// beats is how often a request for the same object must be seen to count as repeated.
+	// beats is the number of requests for the same object after which they count as repeated.
 	beats = 3
-	// fastest is how many equal requests per second are still a rhythm. More are a hot loop.
+	// fastest is the maximum number of equal requests per second in a rhythm. More are a hot loop.
 	fastest = 4
 )
 
@@ -112,8 +112,8 @@ func (r Rhythm) Made(requests []Request) map[string]bool {
 	return made
 }
 
-// Last returns when the last request was received that counts and is not of the rhythm, or the zero time. A request with a fault
-// is not of the rhythm: the operator has not done yet what it tried.
+// Last returns when the last request was received that counts and is not part of the rhythm, or the zero time. A request with
+// a fault is never part of the rhythm: the operator has not yet done what it tried to do.
 func (r Rhythm) Last(requests []Request) time.Time {
 	for i := len(requests) - 1; i >= 0; i-- {
 		if one := &requests[i]; one.Counts() && (!r.Has(one) || one.Fault != "") {

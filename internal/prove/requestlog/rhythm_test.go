@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What repeats, at a moderate rate and throughout the window, is a rhythm. Anything else that happens is not, and then there is none.
+// Requests that repeat at a moderate rate throughout the window are a rhythm. If anything else happens, there is no rhythm.
 func TestLearnRhythm(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -51,7 +51,7 @@ func TestLearnRhythm(t *testing.T) {
 	}
 }
 
-// What breaks the silence of an operator is what is not of its rhythm.
+// Only requests outside of an operator's rhythm break its silence.
 func TestRhythm(t *testing.T) {
 	t.Parallel()
 	began := time.Now()

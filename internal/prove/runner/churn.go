@@ -8,12 +8,12 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// churnTimes is how often the same request must be sent within timing.churnFor for an operator to count as one that never
-// settles.
+// churnTimes is the number of times that the same request must be sent within timing.churnFor for an operator to count as one
+// that never settles.
 const churnTimes = 20
 
-// churns returns which request an operator sends again and again, successfully, while nothing happens except what it does
-// itself, or "" if there is none. An operator that reports the progress of its pods writes often, too, but then the pods change.
+// churns returns the request that an operator repeats successfully while nothing happens except for its own changes, or "" if
+// there is none. An operator that reports the progress of its pods writes often, too, but then the pods change.
 func (w *world) churns(began time.Time) string {
 	slow := w.Witness.Slowness()
 	activity, _ := w.proxy.Activity()

@@ -102,8 +102,8 @@ func namespacesOf(places []spot) []string {
 	return all
 }
 
-// changes returns the changes of the world, in the order in which they happened: those in its namespace, and elsewhere those
-// by the operator. So what a step saw is the beginning of what the whole run saw. Callers must not modify the result.
+// changes returns the changes of the world in the order in which they happened: all changes in its namespace, and changes by the
+// operator elsewhere. The changes of a step are therefore a prefix of the changes of the whole run. Callers must not modify the result.
 func (w *world) changes() []runlog.Change {
 	places := w.outside()
 	namespaces := namespacesOf(places)

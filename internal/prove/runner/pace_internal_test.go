@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An operator that is waited for longer when it is not known where a step leads is waited for as long when it did not get there.
+// If a pace waits longer when no state is expected, it waits at least as long when the expected state is not reached.
 func TestPaceWaitsForRetries(t *testing.T) {
 	t.Parallel()
 	for unsure, want := range map[time.Duration]time.Duration{0: timing.defaultSettle, time.Second: timing.defaultSettle, 7 * time.Second: 7 * time.Second} {

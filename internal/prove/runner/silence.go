@@ -33,10 +33,10 @@ type Pace struct {
 	// Listen is how long the operator is observed at the end of the first step, after it became
 	// silent, to record its activity when it is idle. By default it is not observed.
 	Listen time.Duration
-	// Rhythm is what the operator repeats without end: only other requests, and what does not follow from it, break the silence.
+	// Rhythm is what the operator repeats without end. Only other requests and changes that do not follow from it break the silence.
 	Rhythm requestlog.Rhythm
-	// Learn adds to the rhythm what the operator repeats in this run. Without it, a repetition that is not known is
-	// waited for until Patience ends, because it may be the result of a fault.
+	// Learn adds the repeated requests of this run to the rhythm. Without it, the step waits for an unknown repetition until
+	// Patience ends, because it may be the result of a fault.
 	Learn bool
 }
 
@@ -53,7 +53,7 @@ func (p Pace) withDefaults() Pace {
 			*value = otherwise
 		}
 	}
-	p.Settle = max(p.Settle, p.Unsure) // an operator that is waited for longer may also retry later
+	p.Settle = max(p.Settle, p.Unsure) // an operator that needs more time may also retry later
 	return p
 }
 
@@ -174,7 +174,7 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	return "", quiet
 }
 
-// lastActivity is when the operator sent a request last, or an object changed, apart from its rhythm.
+// lastActivity returns when the operator last sent a request, or an object last changed, apart from its rhythm.
 func (w *world) lastActivity(activity proxy.Activity) time.Time {
 	if len(w.rhythm) == 0 {
 		return latest(activity.Last, w.lastChange())
@@ -189,7 +189,7 @@ func (w *world) lastActivity(activity proxy.Activity) time.Time {
 	return last
 }
 
-// learns reports whether all that has happened for long is what the operator repeats, and adds it to the rhythm.
+// learns reports whether for some time nothing happened except what the operator repeats, and adds this to the rhythm.
 func (w *world) learns(since time.Time) bool {
 	now := time.Now()
 	window := now.Add(-scaled(timing.rhythm, quiesce.Mild(w.Witness.Slowness())))

@@ -46,8 +46,8 @@ var timing = struct {
 	// firstRequest is how long an operator may take to send its first request, on an otherwise idle machine.
 	firstRequest: 20 * time.Second,
 
-	// rhythm is for how long nothing may happen but what the operator repeats, for it to count as its rhythm. What is less
-	// frequent than three times in it leaves silences that are long enough for steps to end.
+	// rhythm is how long nothing may happen except what the operator repeats, for this to count as its rhythm. A request that
+	// occurs fewer than three times in it leaves pauses that are long enough for steps to end.
 	rhythm: 5 * time.Second,
 
 	// churnAfter is how long a step may take before it is checked for endless writes, and churnFor is the window of that check.

@@ -46,9 +46,8 @@ type world struct {
 	trace  *runlog.Trace
 }
 
-// Carry executes a plan and returns the trace of the run. An error says why the plan could not be
-// executed. Mistakes of the operator are not errors: they are in the trace. If ctx ends earlier, the trace
-// so far is returned with the error.
+// Carry executes a plan and returns the trace of the run. An error says why the plan could not be executed. Bugs of the
+// operator are not errors: they are in the trace. If ctx ends earlier, the trace so far is returned with the error.
 func (s *Stage) Carry(ctx context.Context, p testplan.Plan, pace Pace) (*runlog.Trace, error) {
 	if s.Namespace != "" {
 		s.alone.Lock()

@@ -268,7 +268,7 @@ func TestEndsByItself(t *testing.T) {
 	}
 }
 
-// An operator that waits for the port of another run is not one that ignores the proxy, however long it waits.
+// An operator that waits for the port of another run, however long, does not count as one that ignores the proxy.
 func TestPortOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	starts := 0
@@ -276,7 +276,7 @@ func TestPortOfAnotherRun(t *testing.T) {
 		if starts++; starts > 4 {
 			return boxOperator{}.run(ctx, access)
 		}
-		select { // longer in total than an operator may take to its first request
+		select { // longer in total than the time limit for the first request
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(7 * time.Second):

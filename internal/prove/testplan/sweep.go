@@ -16,7 +16,7 @@ type sweep struct {
 }
 
 // sweeps contains all sweeps. A dozen such runs show what would take hundreds of runs with one fault each. They do not show
-// mistakes that a later event repairs: single faults follow for those.
+// bugs whose effect a later event repairs: single faults follow for those.
 var sweeps = []sweep{
 	{"conflicts", "the first attempt of every update fails with a conflict", onWrites(fault.Conflict, fault.Before, "update", "patch")},
 	{"killed after every write", "the operator is killed each time that it has written something", onWrites(fault.Kill, fault.Effect)},

@@ -17,46 +17,45 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// Context is what an action gets.
+// Context is passed to an action.
 type Context struct {
 	*durable.Run
 	// Name of the Action.
 	Name string
-	// Parameters are the Action's.
+	// Parameters of the Action.
 	Parameters map[string]string
-	// Artifacts are those of the Action that spec.artifactsFrom names, as they were when this one
-	// began.
+	// Artifacts are the artifacts of the Action that spec.artifactsFrom names, as they were when this Action began.
 	Artifacts map[string]string
 }
 
-// Offer is what can be done on the objects of one kind.
+// Offer contains the actions for the objects of one kind.
 type Offer struct {
 	// New returns an empty object of the kind.
 	New func() client.Object
-	// Do are the deeds, by name.
+	// Do contains the functions of the actions, by name.
 	Do map[string]func(ctx context.Context, target client.Object, act *Context) error
 }
 
-// Runner composes Actions: it does what they say.
+// Runner composes Actions by executing them.
 type Runner struct {
 	offers map[schema.GroupKind]Offer
 	turns  turns
 }
 
-// NewRunner returns a runner of what is offered for kinds. reader reads Actions from the
-// operator's caches, which have all of them.
+// NewRunner returns a runner for the actions that are offered for kinds. reader reads Actions from the operator's caches,
+// which contain all Actions.
 func NewRunner(offers map[schema.GroupKind]Offer, reader client.Reader) *Runner {
 	return &Runner{offers: offers, turns: &alone{reader: reader, taken: map[taken]types.UID{}}}
 }
 
-// NewSharedRunner returns a runner where several replicas serve Actions, and those on one target may
-// be different replicas'. The client has no cache.
+// NewSharedRunner returns a runner for an operator in which several replicas serve Actions. Actions on one target may be
+// served by different replicas. The client has no cache.
 func NewSharedRunner(offers map[schema.GroupKind]Offer, direct client.Client) *Runner {
 	return &Runner{offers: offers, turns: &shared{direct}}
 }
 
-// Serves reports whether an Action or ActionSchedule is about a kind of this operator. Others are left
-// to theirs.
+// Serves reports whether the target of an Action or ActionSchedule has a kind of this operator. Others belong to other
+// operators.
 func (r *Runner) Serves(object client.Object) bool {
 	var target v1alpha1.Target
 	switch o := object.(type) {
@@ -69,7 +68,7 @@ func (r *Runner) Serves(object client.Object) bool {
 	return ok
 }
 
-// Roles are those of a composer of Actions, which have no children.
+// Roles returns the roles of a composer of Actions, which have no children.
 func (r *Runner) Roles() author.Roles[*v1alpha1.Action] {
 	return author.Roles[*v1alpha1.Action]{
 		Compose:     func(context.Context, *v1alpha1.Action, *author.Composition) error { return nil },
@@ -85,18 +84,18 @@ func canceled(a *v1alpha1.Action) string {
 	return ""
 }
 
-// order is what an Action is given when it begins, and keeps.
+// order is the input of an Action. It is recorded when the Action begins, and does not change afterwards.
 type order struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Artifacts  map[string]string `json:"artifacts,omitempty"`
-	// Target is the object's UID: another one of the name is not what was meant.
+	// Target is the UID of the object: another object with the same name is not the target.
 	Target types.UID `json:"target"`
 }
 
-// run does what an Action asks for.
+// run executes an Action.
 func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
 	if j := run.Journal(); j != nil && j.Phase.Over() {
-		return nil // whatever became of its target in the meantime
+		return nil // regardless of what has happened to its target since
 	}
 	offer := r.offers[a.Spec.Target.GroupKind()]
 	do := offer.Do[a.Spec.Action]
@@ -114,7 +113,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	target := offer.New()
 	target.SetNamespace(a.Namespace)
 	target.SetName(a.Spec.Target.Name)
-	there, err := run.Get(ctx, target) // and watched: nothing else brings an Action back that waits, when its target goes
+	there, err := run.Get(ctx, target) // and watched: otherwise a waiting Action would not notice that its target was deleted
 	if err != nil {
 		return run.Retry(err)
 	}
@@ -131,7 +130,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	return do(ctx, target, &Context{Run: run, Name: a.Name, Parameters: given.Parameters, Artifacts: given.Artifacts})
 }
 
-// begin takes what an Action is given, when it is its turn.
+// begin records the input of an Action when it is the Action's turn.
 func (r *Runner) begin(ctx context.Context, a *v1alpha1.Action, run *durable.Run, target client.Object, there bool) (order, error) {
 	given, err := r.order(ctx, a, run, target, there)
 	if err != nil {
@@ -146,7 +145,7 @@ func (r *Runner) begin(ctx context.Context, a *v1alpha1.Action, run *durable.Run
 	return durable.Begin(run, given)
 }
 
-// order is what an Action is given. It may have to wait for that.
+// order returns the input of an Action. The Action may have to wait for it.
 func (r *Runner) order(ctx context.Context, a *v1alpha1.Action, run *durable.Run, target client.Object, there bool) (order, error) {
 	given := order{Parameters: map[string]string{}, Target: target.GetUID()}
 	for name, value := range a.Spec.Parameters {
@@ -158,7 +157,7 @@ func (r *Runner) order(ctx context.Context, a *v1alpha1.Action, run *durable.Run
 	return given, r.take(ctx, a, run, &given)
 }
 
-// take takes the artifacts of the Action that is named.
+// take copies the artifacts of the Action that spec.artifactsFrom names.
 func (r *Runner) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run, given *order) error {
 	if a.Spec.ArtifactsFrom == "" {
 		return nil

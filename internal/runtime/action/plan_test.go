@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
-// story is what a schedule sees at a time: Actions by the time that they were made for, with their phase.
+// story is the input of a schedule at a point in time: Actions by the time for which they were created, with their phases.
 type story struct {
 	Why     string                      `json:"why"`
 	Now     metav1.Time                 `json:"now"`

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// ScheduleLabel on an Action names the ActionSchedule that made it.
+	// ScheduleLabel on an Action names the ActionSchedule that created it.
 	ScheduleLabel = "actions.operon.dev/schedule"
-	// ScheduledAnnotation on an Action is the time for which it was made.
+	// ScheduledAnnotation on an Action is the time for which it was created.
 	ScheduledAnnotation = "actions.operon.dev/scheduled-at"
 )
 
-// Schedules composes ActionSchedules: its children are the Actions that are to be there, the ones that
-// are at work, those that are kept as history, and the one that is due.
+// Schedules composes ActionSchedules. The children of a schedule are the Actions that should exist: running Actions, Actions
+// that are kept as history, and the Action that is due.
 type Schedules struct {
 	clock clock.PassiveClock
 }
 
-// Schedules returns the composer of the ActionSchedules whose Actions the runner does.
+// Schedules returns the composer of the ActionSchedules whose Actions the runner executes.
 func (r *Runner) Schedules(now clock.PassiveClock) *Schedules {
 	if now == nil {
 		now = clock.RealClock{}
@@ -39,7 +39,7 @@ func (r *Runner) Schedules(now clock.PassiveClock) *Schedules {
 	return &Schedules{clock: now}
 }
 
-// Roles are those of a composer of ActionSchedules.
+// Roles returns the roles of a composer of ActionSchedules.
 func (s *Schedules) Roles() author.Roles[*v1alpha1.ActionSchedule] {
 	return author.Roles[*v1alpha1.ActionSchedule]{Compose: s.compose}
 }
@@ -56,7 +56,7 @@ func (s *Schedules) compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 		out.Child(plan.Due, ready)
 	}
 	if left := plan.Last.Add(timing.catchUp).Sub(s.clock.Now()); !plan.seen && left > 0 {
-		// A list may be behind our own writes, and what is not declared is deleted.
+		// A list may be older than our own writes, and objects that are not declared are deleted.
 		out.Partial()
 		out.RequeueAfter(left)
 	}
@@ -69,7 +69,7 @@ func (s *Schedules) compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 	return nil
 }
 
-// ready: whatever becomes of an Action, the schedule is as its spec wants it.
+// ready means that the schedule is ready, regardless of the result of an Action.
 var ready = author.ReadyWhen(func(*unstructured.Unstructured) (bool, string) { return true, "" })
 
 func timeOf(t time.Time) *metav1.Time {
@@ -79,7 +79,7 @@ func timeOf(t time.Time) *metav1.Time {
 	return new(metav1.NewTime(t))
 }
 
-// plan reads what there is and plans by it.
+// plan reads the existing Actions and plans the next ones.
 func (s *Schedules) plan(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *author.Composition) (Plan, error) {
 	when, err := cron.Parse(schedule.Spec.Schedule, schedule.Spec.TimeZone)
 	if err != nil {
@@ -96,35 +96,35 @@ func (s *Schedules) plan(ctx context.Context, schedule *v1alpha1.ActionSchedule,
 	return PlanOf(schedule, there.Items, when, s.clock.Now()), nil
 }
 
-// maxScheduleName leaves room for a time in the name of an Action, which is a label's value, too.
+// maxScheduleName leaves room for a time in the name of an Action, which is also the value of a label.
 const maxScheduleName = 52
 
-// ScheduleError reports that a schedule is none.
+// ScheduleError reports an invalid schedule.
 type ScheduleError struct{ Err error }
 
 func (e *ScheduleError) Error() string { return "spec.schedule: " + e.Err.Error() }
 
-// Stalled is the reason of the Ready condition: only another spec helps.
+// Stalled returns the reason of the Ready condition: only a change of the spec helps.
 func (e *ScheduleError) Stalled() string { return "InvalidSchedule" }
 
 func (e *ScheduleError) Unwrap() error { return e.Err }
 
-// Plan is which Actions of a schedule are to be there.
+// Plan contains the Actions of a schedule that should exist.
 type Plan struct {
-	// Keep are those that there are and stay; others go.
+	// Keep contains the existing Actions that are kept. Others are deleted.
 	Keep []*v1alpha1.Action
-	// Due is one that is to be made.
+	// Due is the Action to create.
 	Due *v1alpha1.Action
-	// Active are the names of those that are not over, with Due.
+	// Active contains the names of the Actions that are not over, including Due.
 	Active []string
-	// Last is the time for which the last one was made, and Next when there is another to be made.
+	// Last is the time for which the last Action was created. Next is the time at which another one is created.
 	Last, Next time.Time
-	// seen tells that the last one is there.
+	// seen reports whether the last Action exists.
 	seen bool
 }
 
-// PlanOf plans the Actions of a schedule by those that there are, of any order, at a time. It is pure:
-// the name of an Action is made of the time that it is due, so that none is made twice.
+// PlanOf plans the Actions of a schedule at a point in time, from the existing Actions in any order. It is pure. The name of
+// an Action contains the time for which it is due, so that no Action is created twice.
 func PlanOf(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cron.Schedule, now time.Time) Plan {
 	plan := Plan{}
 	slices.SortFunc(there, func(a, b v1alpha1.Action) int { return scheduledAt(&b).Compare(scheduledAt(&a)) })
@@ -145,7 +145,7 @@ func PlanOf(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cro
 	}
 	plan.seen = true
 	if last := schedule.Status.LastScheduledAt; last != nil && last.After(plan.Last) {
-		plan.Last, plan.seen = last.Time, false // of one that somebody deleted, or that is not shown yet
+		plan.Last, plan.seen = last.Time, false // another client deleted it, or the cache does not contain it yet
 	}
 	plan.due(schedule, there, when, now)
 	return plan
@@ -160,7 +160,7 @@ func orDefault(history *int32) int32 {
 	return *history
 }
 
-// due plans the Action whose time has come, and when the next time is.
+// due plans the Action that is due, and determines the next time.
 func (p *Plan) due(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cron.Schedule, now time.Time) {
 	var active []*v1alpha1.Action
 	for i := range there {
@@ -198,8 +198,8 @@ func (p *Plan) replace(active []*v1alpha1.Action) {
 	}
 }
 
-// lastDue is the last time at which an Action was due and is not too late to be made, after the last
-// one that was made; zero where there is none.
+// lastDue returns the latest time at which an Action was due that is not too late to be created and is after the last created
+// one. It returns the zero time if there is no such time.
 func lastDue(schedule *v1alpha1.ActionSchedule, last time.Time, when cron.Schedule, now time.Time) time.Time {
 	deadline := timing.defaultDeadline
 	if schedule.Spec.Deadline != nil {
@@ -213,7 +213,7 @@ func lastDue(schedule *v1alpha1.ActionSchedule, last time.Time, when cron.Schedu
 	}
 	var due time.Time
 	if schedule.Spec.AtOnce && last.IsZero() && !schedule.CreationTimestamp.Time.Before(from) {
-		due = schedule.CreationTimestamp.Time // also where this clock is behind that of the API server
+		due = schedule.CreationTimestamp.Time // even if this clock is behind the clock of the API server
 	}
 	for next := when.Next(from); !next.IsZero() && !next.After(now); next = when.Next(next) {
 		due = next
@@ -221,7 +221,7 @@ func lastDue(schedule *v1alpha1.ActionSchedule, last time.Time, when cron.Schedu
 	return due
 }
 
-// scheduledAt is the time for which an Action was made.
+// scheduledAt returns the time for which an Action was created.
 func scheduledAt(a *v1alpha1.Action) time.Time {
 	at, err := time.Parse(time.RFC3339, a.Annotations[ScheduledAnnotation])
 	if err != nil {
@@ -230,7 +230,7 @@ func scheduledAt(a *v1alpha1.Action) time.Time {
 	return at
 }
 
-// composed is an Action that is there, as it was made.
+// composed returns an existing Action as it was composed.
 func composed(a *v1alpha1.Action) *v1alpha1.Action {
 	return &v1alpha1.Action{ObjectMeta: metav1.ObjectMeta{
 		Name:        a.Name,
@@ -239,7 +239,7 @@ func composed(a *v1alpha1.Action) *v1alpha1.Action {
 	}, Spec: *a.Spec.DeepCopy()}
 }
 
-// made is the Action of a time.
+// made returns the Action for a time.
 func made(schedule *v1alpha1.ActionSchedule, at time.Time) *v1alpha1.Action {
 	return &v1alpha1.Action{ObjectMeta: metav1.ObjectMeta{
 		Name:        schedule.Name + "-" + strings.ToLower(at.UTC().Format("0601021504")),

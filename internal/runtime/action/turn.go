@@ -13,25 +13,25 @@ import (
 	"github.com/operon-framework/operon/durable"
 )
 
-// turns let one Action at a time be at work on a target.
+// turns ensures that only one Action at a time runs on a target.
 type turns interface {
-	// take takes an Action's turn. Where it is another one's, the error is for the work to return, and
-	// it is called again when that one changes.
+	// take takes the turn for an Action. If it is another Action's turn, take returns an error that the work must return, and
+	// the work is called again when the other Action changes.
 	take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error
-	// leave returns a turn that was not taken, as the Action cannot begin.
+	// leave gives up the turn of an Action that cannot begin.
 	leave(ctx context.Context, a *v1alpha1.Action) error
 }
 
-// alone are the turns where this process serves all Actions.
+// alone implements turns for an operator in which this process serves all Actions.
 type alone struct {
 	reader client.Reader
 
 	mu sync.Mutex
-	// taken is the Action that may be at work on a target. It may be over, or gone.
+	// taken contains the Action that may be running on each target. It may be over or deleted.
 	taken map[taken]types.UID
 }
 
-// taken is a target.
+// taken identifies a target.
 type taken struct {
 	namespace string
 	v1alpha1.Target
@@ -67,7 +67,7 @@ func (t *alone) leave(context.Context, *v1alpha1.Action) error { return nil }
 // begun reports whether an Action has begun and is not over.
 func begun(a *v1alpha1.Action) bool { return a.Status.Journal != nil && !over(a) }
 
-// rivals reports whether another Action is on the same target and not over.
+// rivals reports whether another Action has the same target and is not over.
 func rivals(a, other *v1alpha1.Action) bool {
 	return other.UID != a.UID && other.Spec.Target == a.Spec.Target && !over(other)
 }
@@ -76,13 +76,13 @@ func waitFor(run *durable.Run, other *v1alpha1.Action) error {
 	return run.Wait(fmt.Sprintf("the Action %s is running on %s %s", other.Name, other.Spec.Target.Kind, other.Spec.Target.Name))
 }
 
-// TurnAnnotation is on an Action that is about to begin, where several replicas serve Actions. Its value
-// is the Action's uid.
+// TurnAnnotation is set on an Action that is about to begin if several replicas serve Actions. Its value is the UID of the
+// Action.
 const TurnAnnotation = "actions.operon.dev/turn"
 
-// shared are the turns where the Actions on one target may be different replicas': they cannot
-// lock, but each shows that it wants to begin before it checks whether any other does. Of two that
-// want to, the one that looks last sees the other; so one begins at most. The later Action then gives way.
+// shared implements turns for an operator in which different replicas may serve the Actions on one target. Replicas cannot
+// lock, but each Action announces that it is about to begin before it checks for others. Of two such Actions, the one that
+// checks last sees the other, so at most one begins. The later Action then gives way.
 type shared struct{ client.Client }
 
 func (t *shared) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
@@ -98,7 +98,7 @@ func (t *shared) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run)
 			return nil
 		case rival == nil:
 			err = t.want(ctx, a, true)
-		case rival.Name == watched: // it has not changed since
+		case rival.Name == watched: // it has not changed since the last check
 			return waitFor(run, rival)
 		case wanted(mine) && !begun(rival) && before(rival, mine):
 			err = t.want(ctx, a, false)
@@ -112,7 +112,7 @@ func (t *shared) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run)
 	}
 }
 
-// leave lets others begin, as the Action waits for something else.
+// leave lets other Actions begin, because this Action waits for something else.
 func (t *shared) leave(ctx context.Context, a *v1alpha1.Action) error {
 	if !wanted(a) {
 		return nil
@@ -120,10 +120,10 @@ func (t *shared) leave(ctx context.Context, a *v1alpha1.Action) error {
 	return t.want(ctx, a, false)
 }
 
-// wanted reports whether an Action reports that it is about to begin.
+// wanted reports whether an Action has announced that it is about to begin.
 func wanted(a *v1alpha1.Action) bool { return a.Annotations[TurnAnnotation] == string(a.UID) }
 
-// before is whose turn it is, of two that want to begin.
+// before reports whether a precedes b if both are about to begin.
 func before(a, b *v1alpha1.Action) bool {
 	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.UID < b.UID
@@ -131,8 +131,8 @@ func before(a, b *v1alpha1.Action) bool {
 	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }
 
-// look reads an Action as it is now, and another one that has begun, or else wants to, or nil. It asks the
-// API server: what a cache shows may be from before that one began.
+// look returns the current state of an Action, and another Action that has begun, or else one that is about to begin, or nil.
+// It queries the API server, because a cache may not show yet that the other Action has begun.
 func (t *shared) look(ctx context.Context, a *v1alpha1.Action) (mine, rival *v1alpha1.Action, _ error) {
 	var all v1alpha1.ActionList
 	if err := t.List(ctx, &all, client.InNamespace(a.Namespace)); err != nil {
@@ -153,7 +153,7 @@ func (t *shared) look(ctx context.Context, a *v1alpha1.Action) (mine, rival *v1a
 	return mine, rival, nil
 }
 
-// watch lets the work be called again when an Action changes.
+// watch makes the work run again when an Action changes.
 func watch(ctx context.Context, run *durable.Run, name string) error {
 	watched := &v1alpha1.Action{}
 	watched.SetName(name)
@@ -161,7 +161,7 @@ func watch(ctx context.Context, run *durable.Run, name string) error {
 	return err
 }
 
-// want reports that an Action wants to begin, or that it does not.
+// want announces that an Action is about to begin, or withdraws the announcement.
 func (t *shared) want(ctx context.Context, a *v1alpha1.Action, wants bool) error {
 	value := any(nil)
 	if wants {

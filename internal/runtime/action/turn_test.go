@@ -22,7 +22,7 @@ import (
 	"github.com/operon-framework/operon/durable/journal"
 )
 
-// asked is an Action on a target, of a second of its own: the younger ones come later in the alphabet.
+// asked returns an Action on a target. Each was created in a different second: names that come later in the alphabet are younger.
 func asked(name, target string) *v1alpha1.Action {
 	a := &v1alpha1.Action{ObjectMeta: metav1.ObjectMeta{Namespace: "here", Name: name, UID: types.UID("uid-" + name)}}
 	a.CreationTimestamp = metav1.NewTime(time.Unix(int64(name[0]), 0))
@@ -30,13 +30,13 @@ func asked(name, target string) *v1alpha1.Action {
 	return a
 }
 
-// in lets an Action be in a phase.
+// in sets the phase of an Action.
 func in(phase journal.Phase, a *v1alpha1.Action) *v1alpha1.Action {
 	a.Status.Journal = &journal.Journal{Version: journal.Version, ID: a.Name, Phase: phase}
 	return a
 }
 
-// wants lets an Action say that it is about to begin.
+// wants makes an Action announce that it is about to begin.
 func wants(a *v1alpha1.Action) *v1alpha1.Action {
 	a.Annotations = map[string]string{TurnAnnotation: string(a.UID)}
 	return a
@@ -45,9 +45,9 @@ func wants(a *v1alpha1.Action) *v1alpha1.Action {
 // place is an API server with Actions.
 type place struct {
 	client.WithWatch
-	// patched are the Actions whose annotation was written, and watched those that the work reads, in order.
+	// patched lists the Actions whose annotation was written, and watched the Actions that the work reads, in order.
 	patched, watched []string
-	// in the meantime is called once, after the first write.
+	// meanwhile is called once, after the first write.
 	meanwhile func()
 }
 
@@ -74,7 +74,7 @@ func newPlace(t *testing.T, actions ...*v1alpha1.Action) *place {
 	return p
 }
 
-// reader reads as work does.
+// reader reads objects for the work.
 type reader struct{ *place }
 
 // Get implements durable.Reader.
@@ -90,7 +90,7 @@ func (r reader) List(context.Context, client.ObjectList, client.MatchingLabels, 
 	return errors.New("turns are not taken by labels")
 }
 
-// told is what an Action that asks for its turn is told, "" where it has it.
+// told returns the message for an Action that tries to take its turn, or "" if it has the turn.
 func (p *place) told(t *testing.T, turns turns, a *v1alpha1.Action) string {
 	t.Helper()
 	run := durable.New(durable.Config{Object: string(a.UID), Reader: reader{p}})
@@ -104,7 +104,7 @@ func TestTurnsAlone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		others []*v1alpha1.Action
-		waits  string // what it is told
+		waits  string // the message
 	}{
 		"nobody else":                  {nil, ""},
 		"one that has not begun":       {[]*v1alpha1.Action{asked("b", "one")}, ""},
@@ -124,7 +124,7 @@ func TestTurnsAlone(t *testing.T) {
 	}
 }
 
-// One that was given its turn has it before its journal says so.
+// An Action that was granted its turn keeps it, even before this is recorded in its journal.
 func TestTurnsAloneBeforeAJournal(t *testing.T) {
 	t.Parallel()
 	a, b := asked("a", "one"), asked("b", "one")
@@ -144,7 +144,7 @@ func TestTurnsAloneBeforeAJournal(t *testing.T) {
 	}
 }
 
-// A list may be from before the other one was over. Whose end is waited for is watched.
+// A list may be older than the end of the other Action. The Action whose end is awaited is watched.
 func TestTurnsAloneByAListThatIsBehind(t *testing.T) {
 	t.Parallel()
 	a := asked("a", "one")
@@ -178,19 +178,19 @@ func TestTurnsShared(t *testing.T) {
 		if !strings.Contains(got, c.waits) || (got == "") != (c.waits == "") || !slices.Equal(p.patched, c.patched) {
 			t.Errorf("%s: it is told %q, want %q; written are %q, want %q", name, got, c.waits, p.patched, c.patched)
 		}
-		if len(p.watched) == 0 != (c.waits == "") { // nothing else brings it back
+		if len(p.watched) == 0 != (c.waits == "") { // nothing else would trigger it again
 			t.Errorf("%s: it waits for %q, and watches %q", name, c.waits, p.watched)
 		}
 	}
 }
 
-// reborn is an Action that was deleted and made again, annotation and all.
+// reborn returns an Action that was deleted and recreated with its annotation.
 func reborn(a *v1alpha1.Action) *v1alpha1.Action {
 	a.UID += "-again"
 	return a
 }
 
-// Of two that say so at once, both look afterwards: the one that came later gives way.
+// If two Actions announce themselves at the same time, both check afterwards, and the younger one gives way.
 func TestTurnsSharedAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a", "b"} {
@@ -219,7 +219,7 @@ func TestTurnsSharedAtOnce(t *testing.T) {
 	}
 }
 
-// One that cannot begin lets others.
+// An Action that cannot begin lets others begin.
 func TestTurnsThatAreLeft(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -237,7 +237,7 @@ func TestTurnsThatAreLeft(t *testing.T) {
 	}
 }
 
-// Actions on kinds of other operators are left to those.
+// Actions on the kinds of other operators are ignored.
 func TestServes(t *testing.T) {
 	t.Parallel()
 	r := NewRunner(map[schema.GroupKind]Offer{{Group: "example.com", Kind: "Box"}: {}}, nil)

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Config of an applier. All fields are required but Fenced.
+// Config of an applier. All fields except Fenced are required.
 type Config struct {
 	// Client reads and writes without a cache.
 	Client client.Client
@@ -29,14 +29,14 @@ type Config struct {
 	Manager string
 	// Writes to children are held in the operator's ledger, shared by its kinds.
 	Writes *freshness.Children
-	// Children says how children of a kind are kept.
+	// Children returns how children of a kind are read and stored.
 	Children func(schema.GroupVersionKind) resourceclient.Children
-	// Fenced: another process may have become the owner's, so that every write is of a version of
-	// its child, which the API server refuses when there is a later one.
+	// Fenced means that the owner may belong to another process by now. Each write then names the version of its child, so
+	// that the API server rejects it if a later version exists.
 	Fenced bool
 }
 
-// Endpoints tells how to reach the children of a kind; *wire.Wire does.
+// Endpoints returns the endpoint for the children of a kind; *wire.Wire implements it.
 type Endpoints interface {
 	Children(resourceclient.Children) (resourceclient.Endpoint, error)
 }
@@ -50,7 +50,7 @@ type Applier struct{ Config }
 // New returns an applier.
 func New(cfg Config) *Applier { return &Applier{Config: cfg} }
 
-// ConflictError reports that an object is another client's.
+// ConflictError reports that an object belongs to another client.
 type ConflictError struct {
 	ID  plan.ID
 	Why string
@@ -60,10 +60,10 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %s; it is left alone", e.ID, e.Why)
 }
 
-// Do executes one action and returns what came of it, with what is there now as its Live.
-// It is another action where the API server knew better: a creation that found its name
-// taken, or a change of what cannot be changed. An object that turns out to be another client's is left alone and makes a
-// *ConflictError; a field that cannot be changed makes an *ImmutableError.
+// Do executes one action and returns its result, with the current state of the child as its Live. The returned action may
+// differ from the given one: if the name of a child to create was taken, or if an immutable field would have to change. An
+// object that belongs to another client is not changed and results in a *ConflictError; an immutable field results in an
+// *ImmutableError.
 func (a *Applier) Do(ctx context.Context, action plan.Action) (plan.Action, error) {
 	switch action.Verb {
 	case plan.Conflict:
@@ -77,17 +77,15 @@ func (a *Applier) Do(ctx context.Context, action plan.Action) (plan.Action, erro
 	case plan.Update, plan.Repair, plan.Adopt:
 		return a.change(ctx, action)
 	}
-	return action, nil // Keep, Await, Hold: nothing, or nothing yet
+	return action, nil // Keep, Await, Hold: nothing to do, or not yet
 }
 
-// neverRevision is a resource version that no object has: the first write to a store makes
-// a later one.
+// neverRevision is a resource version that no object has: the first write to a store creates a later one.
 const neverRevision = "1"
 
-// create applies a child whose name should be free. The caches hold only what carries the
-// owner's label, and server-side apply would take over what does not. A resource version
-// that no object has makes the API server refuse that, where a look beforehand would cost a
-// request for each child and leave a gap.
+// create applies a child whose name should be free. The caches contain only objects with the owner's label, and server-side
+// apply would take over an object without it. With a resource version that no object has, the API server rejects that.
+// Checking first would cost a request for each child, and would be subject to a race.
 func (a *Applier) create(ctx context.Context, action plan.Action) (plan.Action, error) {
 	guarded := action.Desired.DeepCopy()
 	guarded.SetResourceVersion(neverRevision)
@@ -99,11 +97,11 @@ func (a *Applier) create(ctx context.Context, action plan.Action) (plan.Action, 
 	return action, err
 }
 
-// occupied looks at the object that holds the name of a child: it is ours, if the caches lag
-// behind or an earlier process made it, or another client's.
+// occupied reads the object that has the name of a child. It is ours if the caches are stale or an earlier process created
+// it. Otherwise it belongs to another client.
 func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action, error) {
 	child, id := action.Desired, action.ID()
-	reading := a.Writes.Begin(id, 0) // what is read past all caches is held as writes are
+	reading := a.Writes.Begin(id, 0) // states that are read without a cache are stored in the ledger like writes
 	live, err := a.get(ctx, child)
 	if err != nil {
 		reading.Failed()
@@ -112,10 +110,10 @@ func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action
 	return a.again(ctx, action, live, reading)
 }
 
-// again plans an action again on what was read, and does that.
+// again plans an action again for the state that was read, and executes the result.
 func (a *Applier) again(ctx context.Context, action plan.Action, live *plan.Live, reading *childFlight) (plan.Action, error) {
 	child, id := action.Desired, action.ID()
-	action.Options.After = nil // they were ready before
+	action.Options.After = nil // these objects were ready before
 	again := plan.Make(plan.Input{
 		Owner:   child.GetLabels()[plan.OwnerLabel],
 		Manager: a.Manager,
@@ -131,7 +129,7 @@ func (a *Applier) again(ctx context.Context, action plan.Action, live *plan.Live
 	return a.Do(ctx, again)
 }
 
-// change applies a child over what is there.
+// change applies a child that exists.
 func (a *Applier) change(ctx context.Context, action plan.Action) (plan.Action, error) {
 	live, err := a.send(ctx, a.fenced(action))
 	if a.Fenced && apierrors.IsConflict(err) {
@@ -146,7 +144,7 @@ func (a *Applier) change(ctx context.Context, action plan.Action) (plan.Action, 
 	return action, err
 }
 
-// send applies a child and returns the result of it.
+// send applies a child and returns the result.
 func (a *Applier) send(ctx context.Context, child *unstructured.Unstructured) (*plan.Live, error) {
 	form, endpoint, err := a.endpoint(child)
 	if err != nil {
@@ -171,7 +169,7 @@ func (a *Applier) send(ctx context.Context, child *unstructured.Unstructured) (*
 	return live, nil
 }
 
-// get reads what is there under a child's name, past all caches.
+// get reads the object with the name of a child, bypassing all caches.
 func (a *Applier) get(ctx context.Context, child *unstructured.Unstructured) (*plan.Live, error) {
 	form, endpoint, err := a.endpoint(child)
 	if err != nil {
@@ -184,7 +182,7 @@ func (a *Applier) get(ctx context.Context, child *unstructured.Unstructured) (*p
 	return form.Live(found, a.Manager)
 }
 
-// Read reads a child past all caches. One that is not there is the API server's error.
+// Read reads a child, bypassing all caches. If the child does not exist, it returns the API server's error.
 func (a *Applier) Read(ctx context.Context, live *plan.Live) (*plan.Live, error) {
 	return a.get(ctx, bare(live))
 }
@@ -197,21 +195,21 @@ func (a *Applier) endpoint(child *unstructured.Unstructured) (resourceclient.Chi
 
 func (a *Applier) delete(ctx context.Context, live *plan.Live, policy metav1.DeletionPropagation) error {
 	write := a.Writes.Begin(live.ID(), 0)
-	// The answer is the whole object where finalizers keep it, and its kind may be in no scheme.
+	// The response is the whole object if it has finalizers, and no scheme may contain its kind.
 	err := a.Client.Delete(ctx, bare(live), client.PropagationPolicy(policy), a.only(live))
 	if a.Fenced && apierrors.IsConflict(err) {
 		write.Failed()
 		return a.deleteNewest(ctx, live, policy)
 	}
 	if err != nil {
-		write.Failed() // of what is gone already, a watch may have shown the end
+		write.Failed() // if the object is already gone, a watch may have shown its end
 		return client.IgnoreNotFound(fmt.Errorf("delete %s: %w", live.ID(), err))
 	}
 	write.Deleted(live)
 	return nil
 }
 
-// bare is an object that has no more than its kind and name.
+// bare returns an object that has only a kind, a namespace and a name.
 func bare(live *plan.Live) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(live.Kind)

@@ -33,14 +33,14 @@ var (
 	owner      = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner", UID: "o"}}
 )
 
-// api holds one ConfigMap in memory, as an API server would; it is also the endpoint of its kind.
+// api stores one ConfigMap in memory like an API server. It is also the endpoint of its kind.
 type api struct {
 	resourceclient.Endpoint
 	object  *unstructured.Unstructured
 	version int
-	// refuse is the answer to the next write.
+	// refuse is the response to the next write.
 	refuse error
-	// invalid is what the API server refuses an update for, though it would create such an object.
+	// invalid means that the API server rejects an update, although it would accept the creation of such an object.
 	invalid bool
 }
 
@@ -137,7 +137,7 @@ type bench struct {
 func newBench(t *testing.T, fenced bool) *bench {
 	t.Helper()
 	b := &bench{T: t, api: &api{version: 10}, writes: freshness.NewChildren()}
-	// A watch that shows nothing, so that all writes are held.
+	// The watch shows nothing, so that all writes stay in the ledger.
 	freshness.WatchChildren(b.writes, toolscache.NewStore(toolscache.MetaNamespaceKeyFunc), func(*plan.Live) bool { return true }, func(*plan.Live) {})
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"ConfigMap", "Secret"} {
@@ -152,7 +152,7 @@ func newBench(t *testing.T, fenced bool) *bench {
 	return b
 }
 
-// desired is a child with data a=value.
+// desired returns a child with data a=value.
 func (b *bench) desired(value string, options plan.Options) *unstructured.Unstructured {
 	b.Helper()
 	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Data: map[string]string{"a": value}}
@@ -163,7 +163,7 @@ func (b *bench) desired(value string, options plan.Options) *unstructured.Unstru
 	return prepared
 }
 
-// do executes an action and checks the result of it, and which version of the child is read then: empty for none.
+// do executes an action and checks its result, and the version of the child afterwards: empty if there is none.
 func (b *bench) do(action plan.Action, want plan.Verb, version string) plan.Action {
 	b.Helper()
 	done, err := b.Do(b.Context(), action)
@@ -207,7 +207,7 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// A creation that finds its name taken does what the child that exists needs.
+// If the name of a child to create is taken, the action that the existing child needs is executed.
 func TestACreationOfWhatExists(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, false)
@@ -245,7 +245,7 @@ func TestWritesThatFail(t *testing.T) {
 	}
 }
 
-// Where another process may have become the owner's, a write that was overtaken is planned again on what exists.
+// If the owner may belong to another process, a write that another write preceded is planned again for the existing state.
 func TestFencedWritesThatAreOvertaken(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, true)

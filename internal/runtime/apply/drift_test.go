@@ -66,8 +66,8 @@ func TestDriftOfEverySortIsPutBackOnce(t *testing.T) {
 	}
 }
 
-// renew changes the version of a sample's owner, because events about one version with the same reason become a series with the
-// note of the first one.
+// renew changes the version of a sample's owner. Otherwise, events about one version with the same reason would become a
+// series with the note of the first event.
 func (w *fixture) renew(composer *sampleComposer, name string) {
 	w.Helper()
 	b := &boxtest.Box{}

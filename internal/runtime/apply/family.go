@@ -9,12 +9,11 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 )
 
-// Family remembers which children one object was seen to have, so that one
-// that was deleted by somebody is told from one that never was. The zero value knows none. It is not
-// safe for concurrent use.
+// Family remembers the children that one object was observed to have. This distinguishes a child that another client deleted
+// from one that never existed. The zero value is empty. It is not safe for concurrent use.
 type Family struct{ members []member }
 
-// member is a child, in little space: there is one for each that exists.
+// member is a child in a compact form, because one exists for each child.
 type member struct {
 	kind            unique.Handle[schema.GroupVersionKind]
 	namespace, name string

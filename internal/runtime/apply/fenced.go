@@ -12,8 +12,8 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 )
 
-// fenced is what is applied over a child that is there: where another process may have become the
-// owner's, only over the very version that was planned on.
+// fenced returns the object to apply to an existing child. If the owner may belong to another process, it applies only to the
+// version for which the action was planned.
 func (a *Applier) fenced(action plan.Action) *unstructured.Unstructured {
 	if !a.Fenced || action.Live == nil {
 		return action.Desired
@@ -24,7 +24,7 @@ func (a *Applier) fenced(action plan.Action) *unstructured.Unstructured {
 	return guarded
 }
 
-// only is what a deletion is limited to.
+// only returns the preconditions of a deletion.
 func (a *Applier) only(live *plan.Live) client.Preconditions {
 	if a.Fenced {
 		return client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}
@@ -32,8 +32,8 @@ func (a *Applier) only(live *plan.Live) client.Preconditions {
 	return client.Preconditions{UID: &live.UID}
 }
 
-// overtaken plans a change again that somebody's write came before: a controller's, of the child's
-// status, or the next owner's. If it is the next owner, the look or the write is not sent any more.
+// overtaken plans a change again after another client wrote the child: a controller that writes its status, or the next
+// owner. If it was the next owner, the read or the write is not sent any more.
 func (a *Applier) overtaken(ctx context.Context, action plan.Action) (plan.Action, error) {
 	reading := a.Writes.Begin(action.ID(), 0)
 	live, err := a.get(ctx, action.Desired)
@@ -51,14 +51,14 @@ func (a *Applier) overtaken(ctx context.Context, action plan.Action) (plan.Actio
 	return a.again(ctx, action, live, reading)
 }
 
-// deleteNewest deletes a child that was written since it was looked at, if it is the owner's still.
+// deleteNewest deletes a child that was written since it was read, if it still belongs to the owner.
 func (a *Applier) deleteNewest(ctx context.Context, live *plan.Live, policy metav1.DeletionPropagation) error {
 	newest, err := a.Read(ctx, live)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("look at %s: %w", live.ID(), err)
 	}
 	if err != nil || newest.UID != live.UID || newest.Owner != live.Owner {
-		return nil // what was to go is gone
+		return nil // the child to delete is already gone
 	}
 	return a.delete(ctx, newest, policy)
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 )
 
-// ImmutableError reports that a child cannot be changed as it is composed.
+// ImmutableError reports that a child cannot be changed to its composed state.
 type ImmutableError struct {
 	ID plan.ID
-	// Fields are those that the API server names.
+	// Fields are the fields that the API server names.
 	Fields string
-	// Err is the API server's answer.
+	// Err is the error of the API server.
 	Err error
 }
 
@@ -28,10 +28,9 @@ func (e *ImmutableError) Error() string {
 
 func (e *ImmutableError) Unwrap() error { return e.Err }
 
-// refused decides what a refusal of a change means. The API server says in many ways that a
-// field is immutable, and in the same ways that a value is wrong; but it takes what is only
-// a forbidden change for a new object. So it is asked: a dry run of a creation fails for the
-// name alone.
+// refused decides what the rejection of a change means. The API server has many messages for immutable fields, and uses the
+// same messages for invalid values. But it accepts a forbidden change as a new object. Therefore a dry run of a creation is
+// sent: it fails only because of the name.
 func (a *Applier) refused(ctx context.Context, action plan.Action, refusal error) (plan.Action, error) {
 	err := a.Client.Create(ctx, action.Desired.DeepCopy(), client.DryRunAll, client.FieldOwner(a.Manager))
 	if !apierrors.IsAlreadyExists(err) {
@@ -44,7 +43,7 @@ func (a *Applier) refused(ctx context.Context, action plan.Action, refusal error
 	return next, &ImmutableError{ID: action.ID(), Fields: fieldsOf(refusal), Err: refusal}
 }
 
-// fieldsOf are the fields that a refusal names.
+// fieldsOf returns the fields that a rejection names.
 func fieldsOf(refusal error) string {
 	var status apierrors.APIStatus
 	if !errors.As(refusal, &status) || status.Status().Details == nil {

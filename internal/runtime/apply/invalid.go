@@ -1,7 +1,6 @@
 package apply
 
-// InvalidError reports that what was composed is no child: nothing that happens in the cluster
-// can mend it.
+// InvalidError reports that a composed object is not a valid child. No event in the cluster can fix this.
 type InvalidError struct{ Message string }
 
 func (e *InvalidError) Error() string { return e.Message }

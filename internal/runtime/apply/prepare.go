@@ -19,11 +19,10 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Prepare turns a composed child into what is applied: with its kind, the owner's
-// namespace unless it has one, the labels by which it is found again, an owner reference
-// where garbage collection can use it, and the hash of all that. The child itself is not
-// changed. The error of a child that cannot be one is an *InvalidError, that of a kind
-// that the cluster does not have a *wire.MissingKindError.
+// Prepare returns the object to apply for a composed child: with its kind, with the owner's namespace unless it has one, with
+// the labels by which it is found, with an owner reference if garbage collection can use it, and with a hash of all this. The
+// child itself is not changed. The error is an *InvalidError if the child is not valid, and a *wire.MissingKindError if the
+// cluster does not have its kind.
 func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, child client.Object, options plan.Options) (*unstructured.Unstructured, error) {
 	object, err := a.Fields(child)
 	if err != nil {
@@ -44,7 +43,7 @@ func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, chi
 	return object, nil
 }
 
-// mark writes whose the child is and what was composed of it besides its fields.
+// mark records the owner of the child, and the settings that were composed besides its fields.
 func (a *Applier) mark(owner client.Object, kind schema.GroupVersionKind, object *unstructured.Unstructured, options plan.Options) {
 	setLabel(object, plan.OwnerLabel, string(owner.GetUID()))
 	setLabel(object, plan.PartOfLabel, plan.ApplySetID(plan.ID{GroupKind: kind.GroupKind(), Namespace: owner.GetNamespace(), Name: owner.GetName()}))
@@ -66,7 +65,7 @@ func (a *Applier) mark(owner client.Object, kind schema.GroupVersionKind, object
 	}
 }
 
-// Identify names a child as Prepare would.
+// Identify returns the ID that the child will have after Prepare.
 func (a *Applier) Identify(owner, child client.Object) (plan.ID, error) {
 	kind, err := a.kindOf(child)
 	if err != nil {
@@ -80,7 +79,7 @@ func (a *Applier) Identify(owner, child client.Object) (plan.ID, error) {
 	return plan.Of(object), err
 }
 
-// place gives a child its owner's namespace, unless it has one or its kind is in none.
+// place sets the namespace of a child to its owner's, unless the child already has one or its kind is cluster-scoped.
 func (a *Applier) place(owner client.Object, object *unstructured.Unstructured) error {
 	namespaced, err := a.namespaced(object)
 	switch {
@@ -94,14 +93,14 @@ func (a *Applier) place(owner client.Object, object *unstructured.Unstructured) 
 	return nil
 }
 
-// Collected reports whether garbage collection removes the child when its owner goes, for it
-// holds a reference to it.
+// Collected reports whether garbage collection deletes the child with its owner, because the child has a reference to the
+// owner.
 func Collected(owner client.Object, child *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(child.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner.GetUID() })
 }
 
-// reaches reports whether garbage collection can follow a reference from child to owner: it
-// does within a namespace, and everywhere to an owner without one.
+// reaches reports whether garbage collection can follow a reference from child to owner: within a namespace, or to a
+// cluster-scoped owner.
 func reaches(owner, child client.Object) bool {
 	return owner.GetNamespace() == "" || owner.GetNamespace() == child.GetNamespace()
 }
@@ -117,7 +116,7 @@ func (a *Applier) kindOf(child client.Object) (schema.GroupVersionKind, error) {
 	return kind, nil
 }
 
-// Fields returns what was set of a child, with its kind. The child itself is not changed.
+// Fields returns the fields of a child that were set, with its kind. The child itself is not changed.
 func (a *Applier) Fields(child client.Object) (*unstructured.Unstructured, error) {
 	kind, err := a.kindOf(child)
 	if err != nil {
@@ -129,15 +128,15 @@ func (a *Applier) Fields(child client.Object) (*unstructured.Unstructured, error
 	}
 	object := &unstructured.Unstructured{Object: fields}
 	object.SetGroupVersionKind(kind)
-	// A Go struct writes these although nobody set them.
+	// A Go struct encodes these although they were not set.
 	delete(object.Object, "status")
 	dropNulls(object.Object)
 	foldStringData(object)
 	return object, nil
 }
 
-// foldStringData writes a Secret's stringData as data, which the server does as it stores
-// it. Applied as it is, nobody would own the data, and so nobody would put it back.
+// foldStringData moves the stringData of a Secret to data, as the server does when it stores the Secret. If stringData were
+// applied, no manager would own the data, and drift would not be reverted.
 func foldStringData(object *unstructured.Unstructured) {
 	if object.GroupVersionKind() != (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) {
 		return
@@ -159,7 +158,7 @@ func foldStringData(object *unstructured.Unstructured) {
 	delete(object.Object, "stringData")
 }
 
-// dropNulls removes fields that are null: to apply one means to own an absent field.
+// dropNulls removes fields that are null: applying a null means owning an absent field.
 func dropNulls(fields map[string]any) {
 	for key, value := range fields {
 		switch value := value.(type) {

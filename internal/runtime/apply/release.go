@@ -13,14 +13,14 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 )
 
-// unmarked is what a merge patch says of the labels and annotations of a child.
+// The labels and annotations that a merge patch removes from a child.
 var (
 	unlabelled  = map[string]any{plan.OwnerLabel: nil, plan.PartOfLabel: nil, plan.ManagedByLabel: nil, plan.ShardLabel: nil}
 	unannotated = map[string]any{plan.HashAnnotation: nil, plan.AfterAnnotation: nil, plan.RemovalAnnotation: nil}
 )
 
-// release leaves a child behind: as it is, without the marks of its owner. What it holds
-// otherwise stays, so this is no apply, which would take back the fields it leaves out.
+// release leaves a child unchanged except for the marks of its owner. It does not use apply, because that would remove the
+// fields that are left out.
 func (a *Applier) release(ctx context.Context, live *plan.Live) error {
 	others := slices.DeleteFunc(slices.Clone(live.References), func(r metav1.OwnerReference) bool { return string(r.UID) == live.Owner })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

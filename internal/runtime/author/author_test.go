@@ -23,7 +23,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
-// store answers the reads of a reconcile from Secrets by their keys, and keeps how lists select.
+// store returns Secrets by their keys for the reads of a reconcile, and records the selections of lists.
 type store struct {
 	Reads
 	secrets  map[string]*corev1.Secret
@@ -44,7 +44,7 @@ func (s *store) List(_ context.Context, _ client.ObjectList, selection watches.S
 	return s.err
 }
 
-// direct reads past the cache, from Secrets by their keys.
+// direct reads Secrets by their keys, bypassing the cache.
 type direct struct {
 	client.Reader
 	secrets map[string]*corev1.Secret
@@ -122,7 +122,7 @@ func TestGeneratedSecret(t *testing.T) {
 	}
 }
 
-// Reads default to the owner's namespace, and lists have to select by what bounds the cache.
+// Reads default to the owner's namespace, and lists must have a selection that limits the cache.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	from := &store{secrets: map[string]*corev1.Secret{"a/s": secret(nil)}}
@@ -161,7 +161,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// What is declared comes in its order, with its options; a Wait, a Fail or Partial means that more may be declared later.
+// Declarations keep their order and options. After Wait, Fail or Partial, more may be declared later.
 func TestDeclared(t *testing.T) {
 	t.Parallel()
 	out := NewComposition(owner, nil)
@@ -206,7 +206,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// The most severe outcome counts, and of several durations the shortest.
+// The most severe outcome applies, and the shortest of several durations.
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	out := NewFinalization(owner, nil, nil)
@@ -238,7 +238,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Observe reads children as they are, and reports more than they do.
+// Observe reads children as they are, and can report more than their state.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	live := map[string]runtime.Object{"s": secret(map[string][]byte{"a": []byte("b")})}
@@ -275,7 +275,7 @@ func TestObserved(t *testing.T) {
 // rooms is a provider that does nothing.
 type rooms struct{ external.Provider[int, string] }
 
-// What cannot be declared outside is one error, with all its causes.
+// All problems with declared external resources are reported in one error.
 func TestExternal(t *testing.T) {
 	t.Parallel()
 	out := NewExternalComposition(owner, nil)
@@ -301,7 +301,7 @@ func TestExternal(t *testing.T) {
 	}
 }
 
-// What is known of external resources comes with the type of its provider's state.
+// The state of an external resource has the type that its provider uses.
 func TestKnownExternal(t *testing.T) {
 	t.Parallel()
 	out := NewCompositionWith(owner, nil, nil, map[string][]external.Known[any]{"room": {{Name: "main"}}})

@@ -18,7 +18,7 @@ type Composition struct {
 	children []*Child
 	partial  bool
 	metadata Metadata
-	direct   client.Reader // past all caches; nil: there is none
+	direct   client.Reader // bypasses all caches; may be nil
 	verdict
 }
 
@@ -29,7 +29,7 @@ type Composed struct {
 	// Metadata of the object itself.
 	Metadata Metadata
 	Verdict
-	// Incomplete: more may be composed later, so that nothing is pruned.
+	// Incomplete means that more may be composed later, so that nothing is pruned.
 	Incomplete bool
 }
 
@@ -38,22 +38,21 @@ func Declared(out *Composition) Composed {
 	return Composed{out.children, out.metadata, out.verdict.found, len(out.found.Outcomes) > 0 || out.partial}
 }
 
-// NewComposition returns the composition of an owner, whose composer reads by reads. Without
-// reads, nil, the composer cannot read.
+// NewComposition returns the composition of an owner whose composer reads through reads. If reads is nil, the composer cannot
+// read.
 func NewComposition(owner client.Object, reads Reads) *Composition {
 	return NewCompositionWith(owner, reads, nil, nil)
 }
 
-// NewCompositionWith is NewComposition with a reader past all caches, and for an owner with external resources: what is
-// known of them, by kind.
+// NewCompositionWith is NewComposition with a reader that bypasses all caches, and with the known external resources of the
+// owner, by kind.
 func NewCompositionWith(owner client.Object, reads Reads, direct client.Reader, known map[string][]external.Known[any]) *Composition {
 	return &Composition{reading: reading{reads: reads, owner: owner, outside: known}, direct: direct}
 }
 
-// Child declares that object should exist: typed or unstructured, with a name, with what
-// matters of its spec and nothing else. Without a namespace it gets its owner's. Children
-// are created in the order of their declaration, unless options say otherwise. A child
-// that is declared only under a condition is deleted when the condition ends.
+// Child declares that an object should exist. It may be typed or unstructured, and needs a name and only the relevant fields
+// of its spec. The default namespace is the owner's. Children are created in the order of their declaration, unless options
+// change that. If a child is declared only under a condition, it is deleted when the condition no longer holds.
 func (c *Composition) Child(object client.Object, options ...ChildOption) {
 	declared := &Child{Object: object}
 	for _, option := range options {
@@ -62,15 +61,15 @@ func (c *Composition) Child(object client.Object, options ...ChildOption) {
 	c.children = append(c.children, declared)
 }
 
-// Metadata is what a composer declares of the metadata of the object itself.
+// Metadata is the metadata that a composer declares for the object itself.
 type Metadata struct{ Labels, Annotations map[string]string }
 
-// Label declares that the object itself has a label. It is set again if it is changed, and removed when it is no longer
-// declared.
+// Label declares a label of the object itself. If another client changes it, it is restored. It is removed when it is no
+// longer declared.
 func (c *Composition) Label(key, value string) { set(&c.metadata.Labels, key, value) }
 
-// Annotate declares that the object itself has an annotation. It is set again if it is changed, and removed when it is
-// no longer declared.
+// Annotate declares an annotation of the object itself. If another client changes it, it is restored. It is removed when it
+// is no longer declared.
 func (c *Composition) Annotate(key, value string) { set(&c.metadata.Annotations, key, value) }
 
 func set(all *map[string]string, key, value string) {
@@ -80,8 +79,8 @@ func set(all *map[string]string, key, value string) {
 	(*all)[key] = value
 }
 
-// Partial reports that more may have to exist than what was declared: nothing is deleted for not being declared.
-// As opposed to Wait, it is no news for the Ready condition.
+// Partial reports that more objects may have to exist than were declared: undeclared objects are not deleted. Unlike Wait, it
+// does not affect the Ready condition.
 func (c *Composition) Partial() { c.partial = true }
 
 // GeneratedSecret declares a Secret with data that is generated once.
@@ -105,7 +104,7 @@ func (c *Composition) GeneratedSecret(ctx context.Context, secret *corev1.Secret
 	return nil
 }
 
-// generated returns what is declared and stored, and in addition what generate adds. It is complete if that is nothing.
+// generated returns the declared and stored data together with the data that generate adds. complete is true if generate adds nothing.
 func generated(declared, stored map[string][]byte, generate func(map[string][]byte)) (data map[string][]byte, complete bool) {
 	data = map[string][]byte{}
 	maps.Copy(data, declared)
@@ -115,7 +114,7 @@ func generated(declared, stored map[string][]byte, generate func(map[string][]by
 	return data, len(data) == before
 }
 
-// Children are what was declared, in order.
+// Children returns the declared children in order.
 func (c *Composition) Children() []client.Object {
 	var objects []client.Object
 	for _, declared := range c.children {

@@ -16,11 +16,11 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
-// Elsewhere reads in another cluster. What it reads is watched there.
+// Elsewhere reads objects in another cluster, and watches them there.
 type Elsewhere struct{ reading }
 
-// In reads in another cluster, by the name that operon.Cluster gave it, as Get and List do in
-// the operator's own. Nothing is ever written there.
+// In returns a reader for another cluster, by the name that operon.Cluster gave it. Its Get and List work as in the
+// operator's own cluster. Nothing is written to other clusters.
 func (r *reading) In(cluster string) *Elsewhere {
 	everywhere, ok := r.reads.(everywhere)
 	if !ok && r.reads == nil {
@@ -32,8 +32,7 @@ func (r *reading) In(cluster string) *Elsewhere {
 	return &Elsewhere{reading{reads: nowhere{cluster, slices.Sorted(maps.Keys(everywhere.others))}, owner: r.owner}}
 }
 
-// Everywhere makes of the reads in the operator's own cluster, and of those in others by
-// their names, one.
+// Everywhere combines the reads in the operator's own cluster with the reads in other clusters, by their names.
 func Everywhere(own Reads, others map[string]Reads) Reads {
 	if len(others) == 0 {
 		return own
@@ -46,7 +45,7 @@ type everywhere struct {
 	others map[string]Reads
 }
 
-// End lets go in all clusters, also in those that this reconcile did not read in.
+// End ends the reads in all clusters, including clusters in which this reconcile did not read.
 func (e everywhere) End(ctx context.Context) error {
 	err := e.Reads.End(ctx)
 	for _, other := range e.others {
@@ -55,7 +54,7 @@ func (e everywhere) End(ctx context.Context) error {
 	return err
 }
 
-// nowhere is a cluster that the operator does not know.
+// nowhere is an unknown cluster.
 type nowhere struct {
 	name  string
 	known []string

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ending counts the ends of a reading.
+// ending counts the calls of End.
 type ending struct {
 	Reads
 	ends int
@@ -20,7 +20,7 @@ func (e *ending) End(context.Context) error {
 	return e.err
 }
 
-// The reading of a reconcile ends in all clusters, so that watches of none outlive their use.
+// The reads of a reconcile end in all clusters, so that no watch outlives its use.
 func TestReadingEndsEverywhere(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")

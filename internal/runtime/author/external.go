@@ -19,16 +19,16 @@ type ExternalComposition struct {
 	verdict
 }
 
-// NewExternalComposition returns the provision of an owner, whose composer reads through reads.
+// NewExternalComposition returns the external composition of an owner whose composer reads through reads.
 func NewExternalComposition(owner client.Object, reads Reads) *ExternalComposition {
 	return &ExternalComposition{reading: reading{reads: reads, owner: owner}}
 }
 
-// Resources are what a composer declared outside of the cluster.
+// Resources are the external resources that a composer declared.
 type Resources struct {
 	Kinds    map[string]providers.Kind
 	Declared []providers.Declared
-	// Verdict: nothing is done while it is not done.
+	// Verdict of the composer: while it is not done, nothing is done.
 	Verdict
 }
 
@@ -37,7 +37,7 @@ func DeclaredExternal(out *ExternalComposition) (Resources, error) {
 	return Resources{out.kinds, out.declared, out.found}, out.err
 }
 
-// InvalidExternalError reports that what was declared cannot be.
+// InvalidExternalError reports invalid declarations.
 type InvalidExternalError struct{ Err error }
 
 func (e *InvalidExternalError) Error() string { return e.Err.Error() }
@@ -48,15 +48,14 @@ func (p *ExternalComposition) invalid(err error) {
 	p.err = errors.Join(p.err, &InvalidExternalError{err})
 }
 
-// ExternalResources is a kind of external resources, to which resources are added.
+// ExternalResources collects the resources of one external kind.
 type ExternalResources[D any] struct {
 	out  *ExternalComposition
 	kind string
 }
 
-// ExternalKind says how resources of a kind are reached. The kind is a word of the author's own, which is
-// recorded: it must not change between versions. What was recorded and is not declared on the
-// result is deleted.
+// ExternalKind defines how resources of a kind are accessed. The author chooses the name of the kind. It is recorded and must
+// not change between versions. A recorded resource that is not declared on the result is deleted.
 func ExternalKind[D, S any](out *ExternalComposition, kind string, provider external.Provider[D, S], options ...external.KindOption) *ExternalResources[D] {
 	settings, err := external.SettingsOf(kind, options...)
 	if err != nil {
@@ -72,8 +71,8 @@ func ExternalKind[D, S any](out *ExternalComposition, kind string, provider exte
 	return &ExternalResources[D]{out, kind}
 }
 
-// Declare reports that a resource should exist. Its name tells it from others of its kind and object,
-// and is recorded.
+// Declare declares that a resource should exist. Its name, which is recorded, distinguishes it from others of its kind and
+// object.
 func (p *ExternalResources[D]) Declare(name string, desired D, options ...external.Option) {
 	ref := external.Ref{Kind: p.kind, Name: name}
 	if err := ref.Check(); err != nil {
@@ -93,15 +92,15 @@ func (p *ExternalResources[D]) Declare(name string, desired D, options ...extern
 	p.out.declared = append(p.out.declared, declared)
 }
 
-// ExternalReader is what tells of external resources: a Composition, and Observed.
+// ExternalReader returns known external resources. Composition and Observed implement it.
 type ExternalReader interface {
 	known(kind string) []external.Known[any]
 }
 
 func (r *reading) known(kind string) []external.Known[any] { return r.outside[kind] }
 
-// External returns what is known of the declared resources of a kind, ordered by name. S is what
-// their provider calls its state; another type is an error.
+// External returns the known state of the declared resources of a kind, ordered by name. S is the type that their provider
+// uses for the state; any other type is an error.
 func External[S any](from ExternalReader, kind string) ([]external.Known[S], error) {
 	known, err := external.KnownAs[S](from.known(kind))
 	if err != nil {

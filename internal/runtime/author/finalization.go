@@ -2,7 +2,7 @@ package author
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// Finalization is what Finalize reads by, and reports to.
+// Finalization is the access of Finalize to the cluster. It also receives what Finalize reports.
 type Finalization struct {
 	reading
 	verdict
@@ -12,7 +12,7 @@ type Finalization struct {
 // Client reads and writes without a cache.
 func (f *Finalization) Client() client.Client { return f.client }
 
-// NewFinalization returns the finalization of an owner, whose composer reads through reads, and reads and writes through direct.
+// NewFinalization returns the finalization of an owner. Its composer reads through reads, and reads and writes through direct.
 func NewFinalization(owner client.Object, reads Reads, direct client.Client) *Finalization {
 	return &Finalization{reading: reading{reads: reads, owner: owner}, client: direct}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Observed is what an observer can see. What it reads is watched: the object is reconciled
-// again when that changes.
+// Observed is what an observer can see. Objects that it reads are watched: the object is reconciled again when they change.
 type Observed struct {
 	reading
 	verdict
@@ -20,15 +19,14 @@ type Observed struct {
 	Unapplied Unapplied
 }
 
-// Unapplied is why not every declared child is applied. Failed means that something failed, as opposed to a wait.
+// Unapplied is the reason why not every declared child is applied. Failed distinguishes a failure from waiting.
 type Unapplied struct {
 	Reason, Message string
 	Failed          bool
 }
 
-// Child reads the live state of a child that was composed, by its kind and name, into
-// object. It returns false while the child is not there. Of the kinds that are read so,
-// whole objects are held in memory; of others, what plans need.
+// Child reads the live state of a composed child by its kind and name into object. It returns false if the child does not
+// exist. For kinds that are read in this way, whole objects are stored in memory; for others, only the data that plans need.
 func (o *Observed) Child(ctx context.Context, object client.Object) (bool, error) {
 	live, err := o.child(ctx, object)
 	if err != nil || live == nil {
@@ -37,7 +35,7 @@ func (o *Observed) Child(ctx context.Context, object client.Object) (bool, error
 	return true, resourceclient.Copy(live.DeepCopyObject(), object)
 }
 
-// NewObserved returns what the observer of an owner sees. child finds a child as a whole, nil where there is none.
+// NewObserved returns what the observer of an owner can see. child returns a child as a whole, or nil if it does not exist.
 func NewObserved(owner client.Object, reads Reads, known map[string][]external.Known[any], child func(context.Context, client.Object) (runtime.Object, error)) *Observed {
 	return &Observed{reading: reading{reads: reads, owner: owner, outside: known}, child: child}
 }

@@ -12,33 +12,31 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
-// reading is what an author's code reads besides children.
+// reading is how an author's code reads objects other than children.
 type reading struct {
 	reads Reads
 	owner client.Object
-	// outside is what is known of external resources, by kind.
+	// outside contains the known external resources, by kind.
 	outside map[string][]external.Known[any]
 }
 
-// NewReader returns what the steps of work on an owner read by.
+// NewReader returns a reader for the steps of work on an owner.
 func NewReader(owner client.Object, reads Reads) durable.Reader {
 	return &reading{reads: reads, owner: owner}
 }
 
-// errNoReads: a composition was made without an operator around it.
+// errNoReads is returned if a composition was created without an operator.
 var errNoReads = errors.New("cannot read: the composition does not belong to a running operator")
 
-// Get reads an object by its kind, name and namespace, which is the owner's where it is left
-// out, into object. It returns false where there is none, also where the cluster does not
-// have the kind. The owner is reconciled again whenever the object changes, appears or goes.
-// object may be a Go type, unstructured, or metav1.PartialObjectMetadata, of which no more
-// than metadata is read and held.
+// Get reads an object by its kind, name and namespace into object. The default namespace is the owner's. It returns false if
+// the object or its kind does not exist. The owner is reconciled again whenever the object is created, changed or deleted.
+// object may be a Go type, unstructured, or metav1.PartialObjectMetadata, for which only metadata is read and stored.
 func (r *reading) Get(ctx context.Context, object client.Object) (bool, error) {
 	if r.reads == nil {
 		return false, errNoReads
 	}
 	if object.GetNamespace() == "" {
-		object.SetNamespace(r.owner.GetNamespace()) // which is of no meaning to kinds in none
+		object.SetNamespace(r.owner.GetNamespace()) // cluster-scoped kinds ignore it
 	}
 	found, err := r.reads.Get(ctx, object)
 	if err != nil {
@@ -47,11 +45,10 @@ func (r *reading) Get(ctx context.Context, object client.Object) (bool, error) {
 	return found, nil
 }
 
-// List reads the objects in the owner's namespace that carry labels, and lets the owner be
-// reconciled again whenever one of them changes, appears or goes. labels are required, as
-// they bound what is held in memory, unless an option selects: client.MatchingLabelsSelector,
-// client.HasLabels or Everything. client.InNamespace chooses another namespace, or with ""
-// all of them. The objects are ordered by namespace and name.
+// List reads the objects in the owner's namespace that have the labels. The owner is reconciled again whenever one of them is
+// created, changed or deleted. labels are required because they limit memory use, unless an option selects:
+// client.MatchingLabelsSelector, client.HasLabels or Everything. client.InNamespace selects another namespace, or all
+// namespaces if it is "". The objects are ordered by namespace and name.
 func (r *reading) List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error {
 	selection, err := r.selection(labels, options)
 	if err != nil {
@@ -87,6 +84,5 @@ type everything struct{}
 // ApplyToList implements client.ListOption.
 func (everything) ApplyToList(*client.ListOptions) {}
 
-// Everything lets List read all objects of a kind, in the namespace or in all. All of them
-// are held in memory.
+// Everything allows List to read all objects of a kind, in one namespace or in all. All of them are stored in memory.
 var Everything client.ListOption = everything{}

@@ -9,18 +9,18 @@ import (
 	"github.com/operon-framework/operon/internal/core/operatorversion"
 )
 
-// Roles are the functions of a composer that the runtime calls. The root package documents them to authors, by one
-// interface each. All but Compose may be nil.
+// Roles are the functions of a composer that the runtime calls. The root package documents them for authors, with one
+// interface for each. All except Compose may be nil.
 type Roles[T client.Object] struct {
 	// Compose declares the children of an object.
 	Compose func(ctx context.Context, object T, out *Composition) error
-	// Observe fills an object's status from what exists.
+	// Observe sets an object's status from the existing objects.
 	Observe func(ctx context.Context, object T, seen *Observed) error
-	// Default fills in defaults.
+	// Default sets defaults.
 	Default func(ctx context.Context, object T) error
 	// Finalize cleans up before an object and its children are deleted.
 	Finalize func(ctx context.Context, object T, out *Finalization) error
-	// RunWorkflow does work on an object in steps. Canceled returns why that is no longer wanted.
+	// RunWorkflow executes work on an object in steps. Canceled returns the reason why the work is no longer wanted.
 	RunWorkflow func(ctx context.Context, object T, run *durable.Run) error
 	Canceled    func(object T) (why string)
 	// Upgrade runs once for an object that an older version of the operator reconciled last.
@@ -29,10 +29,10 @@ type Roles[T client.Object] struct {
 	ComposeExternal func(ctx context.Context, object T, out *ExternalComposition) error
 }
 
-// UpgradeContext is what Upgrade is given.
+// UpgradeContext is passed to Upgrade.
 type UpgradeContext struct {
-	// From is the version of the operator that reconciled the object last; empty if that version
-	// had no name. To is this one's.
+	// From is the version of the operator that last reconciled the object. It is empty if that version had no name. To is the
+	// current version.
 	From, To string
 	// Key is the same for all attempts to upgrade the object from that version: 32 hexadecimal digits.
 	Key string
@@ -43,6 +43,6 @@ type UpgradeContext struct {
 // Before reports whether the object was last reconciled by an operator older than a version.
 func (u *UpgradeContext) Before(version string) bool { return operatorversion.Before(u.From, version) }
 
-// RolesIn returns the Roles that an operon.Option has, one for each kind that it manages. Package operon sets it, which
-// alone knows its interfaces, for packages that run composers without an operator, such as operontest.
+// RolesIn returns the Roles in an operon.Option, one for each kind that it manages. It is for packages that run composers
+// without an operator, such as operontest. Package operon sets it, because only that package knows its interfaces.
 var RolesIn func(option any) []any

@@ -8,22 +8,22 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// Verdict is what the author's code says of an object besides declaring what should exist for it.
+// Verdict is what the author's code reports about an object besides the objects that should exist.
 type Verdict struct {
 	// Outcomes are the reasons why the object is not ready.
 	Outcomes []outcome.Outcome
-	// Again is after how long the object is to be reconciled again; zero: when something changes.
+	// Again is the delay after which the object is reconciled again. Zero means when something changes.
 	Again time.Duration
-	// Events are to be recorded.
+	// Events to record.
 	Events []Event
-	// Degraded is the condition of that name, nil for none.
+	// Degraded is the condition with that name. Nil means none.
 	Degraded *Degraded
 }
 
-// Event is an event of the author's.
+// Event is an event that the author's code records.
 type Event struct{ Type, Reason, Message string }
 
-// Degraded reports that the object serves, but not as well as it should.
+// Degraded reports that the object works, but not as well as it should.
 type Degraded struct{ Reason, Message string }
 
 // verdict collects a Verdict.
@@ -34,12 +34,12 @@ func (v *verdict) Wait(reason, message string) {
 	v.found.Outcomes = append(v.found.Outcomes, outcome.Wait(reason, message))
 }
 
-// Fail reports that only a change of the object, or of what was read for it, can help.
+// Fail reports that only a change of the object, or of objects that were read for it, can help.
 func (v *verdict) Fail(reason, message string) {
 	v.found.Outcomes = append(v.found.Outcomes, outcome.Stalled(reason, message))
 }
 
-// RequeueAfter reconciles the object again after a while. Of several, the soonest counts.
+// RequeueAfter reconciles the object again after some time. The shortest of several times applies.
 func (v *verdict) RequeueAfter(after time.Duration) {
 	if after = max(after, time.Millisecond); v.found.Again == 0 || after < v.found.Again {
 		v.found.Again = after
@@ -56,12 +56,12 @@ func (v *verdict) event(kind, reason, message string) {
 	v.found.Events = append(v.found.Events, Event{kind, reason, message})
 }
 
-// Outcome combines the outcomes of a verdict with when to reconcile again.
+// Outcome combines the outcomes of a verdict and the time of the next reconcile.
 func (v Verdict) Outcome() outcome.Outcome {
 	return outcome.Combine(append(v.Outcomes, outcome.Again(v.Again))...)
 }
 
-// TerminalError is an error that no retry cures.
+// TerminalError is an error that no retry can resolve.
 type TerminalError struct {
 	Reason string
 	Err    error
@@ -71,5 +71,5 @@ func (e *TerminalError) Error() string { return e.Err.Error() }
 
 func (e *TerminalError) Unwrap() error { return e.Err }
 
-// Stalled is the reason for the condition.
+// Stalled returns the reason for the condition.
 func (e *TerminalError) Stalled() string { return e.Reason }

@@ -26,7 +26,7 @@ func FormOfChild(live *plan.Live) Form {
 	return Form{UID: live.UID, Version: resourceclient.Revision(live.ResourceVersion), Deleting: live.Deleting}
 }
 
-// going is a child whose deletion has been requested, as the cache will show it.
+// going returns a child as the cache will show it after its deletion was requested.
 func going(live *plan.Live) *plan.Live {
 	if live.Deleting {
 		return live
@@ -36,8 +36,8 @@ func going(live *plan.Live) *plan.Live {
 	return &deleting
 }
 
-// WatchChildren adds the watch of the children for which covers returns true, which are in a store. lost is called with a
-// child that ended before the watch showed what was written.
+// WatchChildren adds the watch of the children for which covers returns true. store contains these children. lost is called
+// with a child that was deleted before the watch showed the write.
 func WatchChildren(children *Children, store toolscache.Store, covers func(*plan.Live) bool, lost func(*plan.Live)) *ChildWatch {
 	cache := Cache[plan.ID]{
 		Version: func() uint64 { return resourceclient.Revision(store.LastStoreSyncResourceVersion()) },

@@ -33,14 +33,14 @@ func child(uid, version string) *plan.Live {
 	}
 }
 
-// named is a child of another name.
+// named returns a child with another name.
 func named(name, version string) *plan.Live {
 	live := child("uid of "+name, version)
 	live.Name = name
 	return live
 }
 
-// shows lets the watch show a state, which the cache holds then.
+// shows makes the watch show a state and stores it in the cache.
 func (r *rig) shows(live *plan.Live) Sight {
 	r.Helper()
 	if err := r.store.Add(live); err != nil {
@@ -49,7 +49,7 @@ func (r *rig) shows(live *plan.Live) Sight {
 	return r.shown.Shown(live.ID(), FormOfChild(live), nil)
 }
 
-// ends lets the watch show the end of an object, which the cache no longer holds then.
+// ends makes the watch show the end of an object and removes it from the cache.
 func (r *rig) ends(live *plan.Live) {
 	r.Helper()
 	if err := r.store.Delete(live); err != nil {
@@ -60,7 +60,7 @@ func (r *rig) ends(live *plan.Live) {
 
 func (r *rig) begin(live *plan.Live) *Flight[plan.ID, *plan.Live] { return r.Begin(live.ID(), 0) }
 
-// newest reads a child over a state in the cache.
+// newest reads a child for a given state in the cache.
 func (r *rig) newest(cached *plan.Live) *plan.Live {
 	v := r.View()
 	defer v.End()
@@ -103,7 +103,7 @@ func TestNewest(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			test.before(r)
-			for range 2 { // a reconcile may ask twice
+			for range 2 { // a reconcile may read twice
 				if got := r.newest(test.cached); got != test.want {
 					t.Errorf("got %v, want %v", got, test.want)
 				}
@@ -142,7 +142,7 @@ func TestWhatAWatchShowsOfOwnWrites(t *testing.T) {
 		{"the state before", child("a", "9"), Known, 1},
 		{"what another writer wrote after", child("a", "11"), Newer, 0},
 		{"another object of the name", child("b", "13"), Newer, 0},
-		{"another object", named("other", "14"), Unwritten, 0}, // and so the watch has passed the write
+		{"another object", named("other", "14"), Unwritten, 0}, // so the watch has passed the write
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,8 +158,8 @@ func TestWhatAWatchShowsOfOwnWrites(t *testing.T) {
 	}
 }
 
-// Objects that compose a child of the same name write to it at the same time: what a watch shows in the meantime is
-// reported to the one that has it, however the other's attempt ends.
+// Objects that compose a child with the same name write to it at the same time. States that a watch shows in the meantime are
+// reported to the object that owns the child, regardless of how the other attempt ends.
 func TestWritesOfOneNameAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	r, told := newRig(t), 0
@@ -175,7 +175,7 @@ func TestWritesOfOneNameAtTheSameTime(t *testing.T) {
 	}
 }
 
-// The version of a deletion is unknown. An event of the object that had the name before is late, and says nothing of it.
+// The version of a deletion is unknown. A late event of the object that had the name before does not concern it.
 func TestALateEventOfAPredecessorDoesNotEndADeletion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -226,7 +226,7 @@ func TestAReleasedChildComesBack(t *testing.T) {
 	r.holds(0)
 }
 
-// A watch may show a write, or its end, after the cache was read and before the view is asked what is newer.
+// A watch may show a write, or the end of an object, after the cache was read and before the view is queried.
 func TestAViewKeepsWhatWatchesShowMeanwhile(t *testing.T) {
 	t.Parallel()
 	old, written := child("a", "9"), child("a", "10")
@@ -256,7 +256,7 @@ func TestAViewKeepsWhatWatchesShowMeanwhile(t *testing.T) {
 	}
 }
 
-// What is read past all caches is held like a write, unless the watch showed it while it was read.
+// A state that is read without a cache is stored like a write, unless the watch showed it during the read.
 func TestAReadPastCachesThatAWatchOvertakes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -280,7 +280,7 @@ func TestAWriteThatChangesNothingIsNotHeld(t *testing.T) {
 	r.holds(0)
 }
 
-// What no watch shows is not held: what none covers, and what ended while the watch was interrupted, which is reported.
+// A write that no watch shows is not stored: no watch covers it, or its object ended during an interruption, which is reported.
 func TestAWriteThatNoWatchShowsIsNotHeld(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

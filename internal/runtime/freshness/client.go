@@ -17,9 +17,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Client returns a client that reads and writes as inner does, and reads what it wrote.
-// inner reads objects from the cache, but unstructured ones from the API server, which is
-// the default of controller-runtime.
+// Client returns a client that reads and writes like inner, and reads its own writes. inner reads objects from the cache, and
+// unstructured objects from the API server, which is the default of controller-runtime.
 func (o *Overlay) Client(inner client.Client, from cache.Cache) client.Client {
 	return overlaid{Client: inner, overlay: o, from: from}
 }
@@ -113,7 +112,7 @@ func (c overlaid) Apply(ctx context.Context, wanted runtime.ApplyConfiguration, 
 	})
 }
 
-// convert makes an object of an apply configuration.
+// convert converts an apply configuration to an object.
 func convert(wanted runtime.ApplyConfiguration, object *unstructured.Unstructured) error {
 	data, err := json.Marshal(wanted)
 	if err != nil {
@@ -123,7 +122,7 @@ func convert(wanted runtime.ApplyConfiguration, object *unstructured.Unstructure
 	return json.Unmarshal(data, &object.Object)
 }
 
-// write sends a write whose answer comes in object, and keeps it for each form in which the kind is read.
+// write sends a write whose response is stored in object, and records it for each form in which the kind is read.
 func (c overlaid) write(object client.Object, dryRun []string, send func() error) error {
 	f, err := c.overlay.formOf(object)
 	if err != nil || len(dryRun) > 0 {
@@ -134,7 +133,7 @@ func (c overlaid) write(object client.Object, dryRun []string, send func() error
 	err = send()
 	made := client.ObjectKeyFromObject(object)
 	for f, flight := range flights {
-		if made != name { // which the API server generated: no watch showed it to this flight
+		if made != name { // the API server generated the name, so no watch showed the object to this flight
 			flight.Failed()
 			flight = c.overlay.ledger.Begin(objectKey{f, made}, 0)
 		}
@@ -158,7 +157,7 @@ func (o *Overlay) begin(kind schema.GroupVersionKind, name types.NamespacedName)
 	return flights
 }
 
-// copied is a copy of an answer in a form, or nil where that cannot be: then the cache is believed.
+// copied returns a copy of a response in a form, or nil if that is not possible: then the cache is trusted.
 func (o *Overlay) copied(f form, object client.Object) client.Object {
 	example, err := o.example(f)
 	if err != nil || object.GetResourceVersion() == "" || resourceclient.Copy(object.DeepCopyObject(), example) != nil {
@@ -192,7 +191,7 @@ func (c overlaid) Delete(ctx context.Context, object client.Object, options ...c
 	return err
 }
 
-// last is the object that is read under a name, or nil.
+// last returns the object that is read under a name, or nil.
 func (c overlaid) last(ctx context.Context, flights map[form]*Flight[objectKey, client.Object], name types.NamespacedName) client.Object {
 	for f := range flights {
 		object, err := c.overlay.example(f)
@@ -203,7 +202,7 @@ func (c overlaid) last(ctx context.Context, flights map[form]*Flight[objectKey, 
 	return nil
 }
 
-// example is an empty object of a form in which caches are read.
+// example returns an empty object of a form in which caches are read.
 func (o *Overlay) example(f form) (client.Object, error) {
 	if f.as == metadata {
 		object := &metav1.PartialObjectMetadata{}
@@ -233,7 +232,7 @@ func (c overlaid) SubResource(name string) client.SubResourceClient {
 	return status{inner, c}
 }
 
-// status writes statuses.
+// status writes the status of objects.
 type status struct {
 	client.SubResourceClient
 	whole overlaid
@@ -251,7 +250,7 @@ func (s status) Patch(ctx context.Context, object client.Object, patch client.Pa
 	return s.write(object, all.SubResourceBody, all.DryRun, func() error { return s.SubResourceClient.Patch(ctx, object, patch, options...) })
 }
 
-// write sends a write of a status. Where there is a body, the answer comes in that.
+// write sends a write of a status. If there is a body, the response is stored in the body.
 func (s status) write(object, body client.Object, dryRun []string, send func() error) error {
 	if body != nil {
 		return send()

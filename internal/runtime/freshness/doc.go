@@ -18,6 +18,6 @@
 //
 // Caveats: in the manager's client, DeleteAllOf and subresources other than status have no overlay. A list by an indexed field shows new
 // objects only when the cache does, unless the cache of Overlay.Cache created the index. The version of a deletion is unknown: if another
-// client removes an object from a watch's selection and adds it again while the operator deletes it, the object may once more read as
+// client removes an object from a watch's selection and adds it again while the operator deletes it, the object may again read as
 // not being deleted. A starting operator has an empty Ledger and fills its caches first.
 package freshness

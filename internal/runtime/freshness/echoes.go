@@ -8,13 +8,13 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// FormOf is the form of an object.
+// FormOf returns the form of an object.
 func FormOf(object metav1.Object) Form {
 	return Form{UID: object.GetUID(), Version: resourceclient.Revision(object.GetResourceVersion()), Deleting: object.GetDeletionTimestamp() != nil}
 }
 
-// Echoes tells the watch events of the status that the operator wrote from those that are news. The event often comes before the
-// answer to the write: then it is held until the answer is there.
+// Echoes distinguishes the watch events of the operator's own status writes from news. The event often arrives before the
+// response to the write. Then it is held until the response arrives.
 type Echoes struct {
 	ledger *Ledger[types.NamespacedName, Form]
 	watch  *Watch[types.NamespacedName, Form]
@@ -27,16 +27,16 @@ func NewEchoes() *Echoes {
 	return &Echoes{ledger, ledger.Watch(covers, Cache[types.NamespacedName]{}, func(Form) {})}
 }
 
-// Begin marks a write as in flight that is based on a state of an object.
+// Begin marks the start of a write that is based on a state of an object.
 func (e *Echoes) Begin(read client.Object) *Flight[types.NamespacedName, Form] {
 	return e.ledger.Begin(client.ObjectKeyFromObject(read), FormOf(read).Version)
 }
 
-// Is reports whether a state that the watch shows is an own write, or may be. What changed besides the status is news.
+// Is reports whether a state that the watch shows is or may be an own write. A change outside the status is news.
 func (e *Echoes) Is(shown client.Object, changed bool) bool {
 	key := client.ObjectKeyFromObject(shown)
 	if changed {
-		key = types.NamespacedName{} // no more is to be known of it than that the watch has passed its version
+		key = types.NamespacedName{} // only the fact that the watch has passed this version is relevant
 	}
 	return e.watch.Shown(key, FormOf(shown), nil) == Known
 }

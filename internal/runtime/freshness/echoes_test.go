@@ -15,7 +15,7 @@ func TestWhatOfAStatusIsNews(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		// in the meantime is what the watch shows before the answer, which is 12. What was read is 10.
+		// meanwhile are the versions that the watch shows before the response, which is 12. The write is based on 10.
 		meanwhile []string
 		want      bool
 	}{
@@ -43,7 +43,7 @@ func TestWhatOfAStatusIsNews(t *testing.T) {
 	}
 }
 
-// A write whose answer comes first is an echo once, and one that the watch skips is not waited for.
+// A write whose response arrives first is an echo once. A write that the watch skips is not waited for.
 func TestAnEchoIsHeldUntilTheWatchHasPassedIt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

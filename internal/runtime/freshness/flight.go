@@ -2,24 +2,24 @@ package freshness
 
 import "slices"
 
-// flights are the writes to one object that are not answered yet.
+// flights are the unanswered writes to one object.
 type flights[K, O comparable] struct {
 	open int
-	// read is the latest version that one of them was based on.
+	// read is the latest version on which one of them was based.
 	read    uint64
 	answers []*entry[K, O]
 	seen    []event[K, O]
 }
 
-// Flight is a write in flight. It ends with exactly one of Wrote, Released, Deleted and Failed, each of which reports
-// whether a watch has shown news of the object in the meantime. With several flights of one object, the last one reports that.
+// Flight is a write in flight. It ends with exactly one of Wrote, Released, Deleted and Failed. Each of them reports whether
+// a watch has shown news of the object in the meantime. If an object has several flights, the last one reports it.
 type Flight[K, O comparable] struct {
 	ledger *Ledger[K, O]
 	key    K
 	read   uint64
 }
 
-// Begin marks a write as in flight, before it is sent. read is the version on which it is based; only an exact ledger needs it.
+// Begin marks the start of a write before it is sent. read is the version on which it is based; only an exact ledger needs it.
 func (l *Ledger[K, O]) Begin(key K, read uint64) *Flight[K, O] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,18 +38,18 @@ func (f *Flight[K, O]) Wrote(o O) (news bool) {
 	return f.land(&entry[K, O]{Form: f.ledger.Form(o), state: o, about: o, read: f.read})
 }
 
-// Released ends a write after which watches select the object no more. o is its state before, of the version that
-// the write made.
+// Released ends a write after which no watch selects the object. o is the previous state, with the version that the write
+// created.
 func (f *Flight[K, O]) Released(o O) (news bool) {
 	return f.land(&entry[K, O]{Form: f.ledger.Form(o), about: o, read: f.read})
 }
 
-// Deleted ends the deletion of an object, of which o is the last state known.
+// Deleted ends the deletion of an object. o is its last known state.
 func (f *Flight[K, O]) Deleted(o O) (news bool) {
 	return f.land(&entry[K, O]{Form: f.ledger.Form(o), about: o, read: f.read, deleted: true})
 }
 
-// Failed ends a write that changed nothing, as far as is known.
+// Failed ends a write that changed nothing as far as is known.
 func (f *Flight[K, O]) Failed() (news bool) { return f.land(nil) }
 
 func (f *Flight[K, O]) land(answer *entry[K, O]) (news bool) {

@@ -25,11 +25,11 @@ type bench struct {
 	overlay   *freshness.Overlay
 	gate      *localtest.Gate
 	direct    client.Client
-	// in the meantime is what happens between a read of the cache and its answer.
+	// meanwhile is called between a read of the cache and its result.
 	meanwhile func()
 }
 
-// interrupted is a client whose reads take so long that something happens in the meantime.
+// interrupted is a client whose reads are slow, so that something can happen in the meantime.
 type interrupted struct {
 	client.Client
 	bench *bench
@@ -75,7 +75,7 @@ func newBench(t *testing.T) *bench {
 			t.Error(err)
 		}
 	})
-	held.WaitForCacheSync(ctx) // it has started
+	held.WaitForCacheSync(ctx) // the cache has started
 	b.names()
 	short := &metav1.PartialObjectMetadataList{}
 	short.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
@@ -83,7 +83,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// sizeOf is an index.
+// sizeOf is an index function.
 func sizeOf(o client.Object) []string { return []string{o.GetAnnotations()["size"]} }
 
 func (b *bench) must(err error) {
@@ -99,7 +99,7 @@ func (b *bench) config(name, color string) *corev1.ConfigMap {
 	}}
 }
 
-// names reads a list.
+// names returns the names in a list.
 func (b *bench) names(options ...client.ListOption) []string {
 	b.Helper()
 	var list corev1.ConfigMapList
@@ -121,7 +121,7 @@ func (b *bench) lists(want []string, options ...client.ListOption) {
 	}
 }
 
-// read reads one, as a Go type and as metadata.
+// read reads an object, as a Go type and as metadata.
 func (b *bench) read(name string) *corev1.ConfigMap {
 	b.Helper()
 	found, short := &corev1.ConfigMap{}, &metav1.PartialObjectMetadata{}
@@ -135,7 +135,7 @@ func (b *bench) read(name string) *corev1.ConfigMap {
 	return found
 }
 
-// drained waits until nothing is kept any more.
+// drained waits until no write is stored any more.
 func (b *bench) drained() {
 	b.Helper()
 	localtest.Eventually(b.T, "the watch to show all writes", func(context.Context) error {
@@ -177,7 +177,7 @@ func TestReadsShowOwnWrites(t *testing.T) {
 	b.lists([]string{"old"}, red)
 	b.lists([]string{name}, blue)
 	b.lists([]string{"old"}, small)
-	b.read("old").Labels["color"] = "green" // what was read is the reader's own
+	b.read("old").Labels["color"] = "green" // the reader owns the object and may change it
 	b.lists([]string{"old"}, red)
 
 	applied := corev1ac.ConfigMap(name, b.namespace).WithData(map[string]string{"b": "2"})
@@ -226,7 +226,7 @@ func TestReadsShowOwnWritesWhenTheWatchIsCut(t *testing.T) {
 	}
 }
 
-// What another client deletes while the watch is behind is not held forever.
+// An object that another client deletes while the watch is behind is not stored forever.
 func TestAnObjectThatSomebodyDeletesGoes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -244,7 +244,7 @@ func TestAnObjectThatSomebodyDeletesGoes(t *testing.T) {
 	})
 }
 
-// Dry runs, failed writes, and kinds that nobody reads leave nothing behind.
+// Dry runs, failed writes, and kinds that are never read are not stored.
 func TestOnlyWritesThatMatterAreKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -255,7 +255,7 @@ func TestOnlyWritesThatMatterAreKept(t *testing.T) {
 		t.Error("a name that cannot be was taken")
 	}
 	b.must(b.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "unread"}}))
-	far := b.config(b.namespace, "red") // the cache holds no other namespace
+	far := b.config(b.namespace, "red") // the cache does not cover this namespace
 	far.Namespace = metav1.NamespaceDefault
 	b.must(b.Create(t.Context(), far))
 	b.must(b.Delete(t.Context(), far))
@@ -265,7 +265,7 @@ func TestOnlyWritesThatMatterAreKept(t *testing.T) {
 	b.lists(nil)
 }
 
-// The watch may show a write, which is then forgotten, after the cache was read.
+// The watch may show a write after the cache was read. The ledger drops the write then.
 func TestAReadShowsOwnWritesWhereTheWatchComesMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -6,31 +6,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Form is what a ledger compares of a state of an object.
+// Form contains the data of a state that a ledger compares.
 type Form struct {
 	UID types.UID
-	// Version is the resource version. The versions of all states of one kind grow.
+	// Version is the resource version. Versions increase across all states of one kind.
 	Version uint64
-	// Deleting: the object goes when its finalizers are gone.
+	// Deleting means that the object is deleted when its finalizers are removed.
 	Deleting bool
 }
 
-// Config says what a ledger knows about the states of objects. The zero O is the absence of an object.
+// Config describes the states of objects for a ledger. The zero O is the absence of an object.
 type Config[O comparable] struct {
 	// Form returns the form of a state.
 	Form func(O) Form
-	// Deleting returns a state as caches show it when the deletion of the object has been requested. A ledger
-	// that no view reads needs none.
+	// Deleting returns a state as caches show it after the deletion of the object was requested. A ledger without views does
+	// not need it.
 	Deleting func(O) O
-	// Exact: the answer to a write says nothing about earlier states, so that those between the state that was
-	// read and the answer are news.
+	// Exact means that the response to a write says nothing about earlier states: states between the one that was read and
+	// the response are news.
 	Exact bool
 }
 
-// Ledger holds the last write to each object until all watches that cover the object have shown it.
+// Ledger stores the last write to each object until all watches that cover the object have shown it.
 //
-// Guarantees: View.Newest returns no state that is older than the last answered write. A write that no watch covers, or
-// that all have passed, is not held: a watch shows states in the order of their versions.
+// Guarantees: View.Newest returns no state that is older than the last answered write. A write that no watch covers, or that
+// all watches have passed, is not stored: a watch shows states in the order of their versions.
 //
 // Assumptions: the cache of a watch includes each event that the watch reports here, and all before it.
 //
@@ -52,33 +52,33 @@ func New[K, O comparable](cfg Config[O]) *Ledger[K, O] {
 	}
 }
 
-// entry is what one write left behind.
+// entry is the result of one write.
 type entry[K, O comparable] struct {
-	// Form is that of the answer. The answer to a deletion has none: then it is the last form that is known.
+	// Form is the form of the response. The response to a deletion has none, so the last known form is used.
 	Form
-	// state is what the write left: the zero O after a release.
+	// state is the state after the write. It is the zero O after a release.
 	state O
-	// about is a state by which watches decide whether they cover the object.
+	// about is the state by which watches decide whether they cover the object.
 	about   O
 	deleted bool
-	// read is the version of the state that the write was based on, in an exact ledger.
+	// read is the version of the state on which the write was based, in an exact ledger.
 	read uint64
-	// waits are the watches that have not shown the write.
+	// waits contains the watches that have not shown the write.
 	waits map[*Watch[K, O]]bool
 }
 
-// event is what a watch showed.
+// event is a watch event.
 type event[K, O comparable] struct {
 	Form
 	watch *Watch[K, O]
-	// gone: the object ended, or is no longer selected.
+	// gone means that the object ended, or is no longer selected.
 	gone bool
-	// open: whether the event is news depends on the answer to a write. Then tell is called, if it is not nil.
+	// open means that the response to a write determines whether the event is news. If it is, tell is called unless it is nil.
 	open bool
 	tell func()
 }
 
-// settles reports whether a watch that shows the event needs the entry no longer.
+// settles reports whether a watch that shows the event no longer needs the entry.
 func (e *entry[K, O]) settles(ev event[K, O]) bool {
 	if e.deleted && ev.UID == e.UID && !ev.gone {
 		return ev.Deleting
@@ -86,19 +86,19 @@ func (e *entry[K, O]) settles(ev event[K, O]) bool {
 	return ev.Version >= e.Version
 }
 
-// knows reports whether a state is the answer to a write, or known since.
+// knows reports whether a state is the response to a write, or an earlier known state.
 func (l *Ledger[K, O]) knows(e *entry[K, O], version uint64) bool {
 	return version == e.Version || version < e.Version && (!l.Exact || version <= e.read)
 }
 
-// Kept returns how many writes are held.
+// Kept returns the number of stored writes.
 func (l *Ledger[K, O]) Kept() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.entries)
 }
 
-// drop drops a write, except for open views. The lock is held.
+// drop removes a write, except from open views. The lock is held.
 func (l *Ledger[K, O]) drop(key K) {
 	e, ok := l.entries[key]
 	if !ok {
@@ -110,7 +110,7 @@ func (l *Ledger[K, O]) drop(key K) {
 	}
 }
 
-// settle notes that a watch no longer needs a write. The lock is held.
+// settle records that a watch no longer needs a write. The lock is held.
 func (l *Ledger[K, O]) settle(key K, e *entry[K, O], w *Watch[K, O]) {
 	delete(e.waits, w)
 	if len(e.waits) == 0 {
@@ -118,7 +118,7 @@ func (l *Ledger[K, O]) settle(key K, e *entry[K, O], w *Watch[K, O]) {
 	}
 }
 
-// keep holds a write, unless watches have shown it before it was answered, or a later one was answered first. The lock is held.
+// keep stores a write, unless watches have shown it before its response, or a later write was answered first. The lock is held.
 func (l *Ledger[K, O]) keep(key K, e *entry[K, O], seen []event[K, O]) {
 	old := l.entries[key]
 	if old != nil && !e.follows(old) {
@@ -144,8 +144,8 @@ func (l *Ledger[K, O]) keep(key K, e *entry[K, O], seen []event[K, O]) {
 	}
 }
 
-// follows reports whether a write that is answered after old is not an earlier one. Deletions have no version of
-// their own: another object of the name is the successor unless the deletion was decided on a later state.
+// follows reports whether a write that is answered after old is not an earlier one. Deletions have no version: another object
+// with the name is the successor, unless the deletion is based on a later state.
 func (e *entry[K, O]) follows(old *entry[K, O]) bool {
 	if e.UID == old.UID && (e.deleted || old.deleted) {
 		return !e.deleted || !old.exact()
@@ -153,14 +153,14 @@ func (e *entry[K, O]) follows(old *entry[K, O]) bool {
 	return e.Version > old.Version
 }
 
-// exact reports whether the answer to a write says all about an object that is being deleted: that it is, or that it was
-// released.
+// exact reports whether the response to a write is sufficient for an object that is being deleted: it shows that the object
+// is being deleted, or was released.
 func (e *entry[K, O]) exact() bool {
 	var none O
 	return !e.deleted && (e.Deleting || e.state == none)
 }
 
-// joined is what a deletion and another write of the same object leave, in whichever order they were answered.
+// joined returns the result of a deletion and another write of the same object, regardless of the order of the responses.
 func (e *entry[K, O]) joined(old *entry[K, O]) *entry[K, O] {
 	if old.Version > e.Version {
 		e, old = old, e

@@ -14,7 +14,7 @@ import (
 
 func singular(kind string) string { return strings.TrimSuffix(kind, "List") }
 
-// merge lays the writes of a view over a list that was read from the cache.
+// merge overlays the writes of a view on a list that was read from the cache.
 func (o *Overlay) merge(f form, view *View[objectKey, client.Object], list client.ObjectList, options []client.ListOption) error {
 	unshown := slices.DeleteFunc(view.Keys(), func(key objectKey) bool { return key.form != f })
 	if len(unshown) == 0 {
@@ -54,7 +54,7 @@ func (o *Overlay) merge(f form, view *View[objectKey, client.Object], list clien
 	return meta.SetList(list, merged)
 }
 
-// finds reports whether a list with these options finds an object.
+// finds reports whether a list with these options includes an object.
 func (o *Overlay) finds(f form, asked client.ListOptions, object client.Object) bool {
 	if asked.Namespace != "" && asked.Namespace != object.GetNamespace() {
 		return false
@@ -68,7 +68,7 @@ func (o *Overlay) finds(f form, asked client.ListOptions, object client.Object) 
 	return !slices.ContainsFunc(asked.FieldSelector.Requirements(), func(r fields.Requirement) bool { return !o.has(f, r, object) })
 }
 
-// has reports whether an object has a field of an index, as a cache does it: values are equal.
+// has reports whether a field of an index has the requested value in an object. Like a cache, it compares for equality.
 func (o *Overlay) has(f form, want fields.Requirement, object client.Object) bool {
 	switch want.Field {
 	case metav1.ObjectNameField:

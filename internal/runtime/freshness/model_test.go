@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// state is a state of an object in the model: an absent one has no UID.
+// state is a state of an object in the model. An absent object has no UID.
 type state struct {
 	Form
 	name                string
@@ -26,7 +26,7 @@ type change struct {
 	own           bool
 }
 
-// notice is what an informer has yet to hand to its event handler.
+// notice is an event that an informer still has to pass to its event handler.
 type notice struct {
 	name   string
 	form   Form
@@ -34,14 +34,14 @@ type notice struct {
 	relist bool
 }
 
-// informer is a cache that follows the server late, and hands what it stored to a handler still later.
+// informer is a cache that lags behind the server. Its event handler lags behind the cache.
 type informer struct {
 	watch   *Watch[string, *state]
 	store   map[string]*state
 	version uint64
-	next    int // in the server's log
+	next    int // index in the server's log
 	notices []notice
-	blind   bool // nobody knows the version of the store
+	blind   bool // the version of the store is not known
 }
 
 func (i *informer) Version() uint64 {
@@ -58,10 +58,10 @@ func (i *informer) Form(name string) Form {
 	return Form{}
 }
 
-// known is the version that the ledger knows an informer's store to have reached.
+// known returns the version that an informer's store has reached, as far as the ledger knows.
 func (i *informer) known() uint64 { return max(i.watch.reached, i.Version()) }
 
-// sent is an own write that is under way.
+// sent is an own write that has not completed.
 type sent struct {
 	*Flight[string, *state]
 	name, verb string
@@ -71,14 +71,14 @@ type sent struct {
 	answer     state
 }
 
-// trigger is a reconcile that a watch event asked for.
+// trigger is a reconcile that a watch event requested.
 type trigger struct {
 	name    string
 	version uint64
 	relist  bool
 }
 
-// model is a server with writers, watches and a ledger, in one goroutine: every order of their steps is a seed.
+// model is a server with writers, watches and a ledger, in one goroutine. The seed determines the order of the steps.
 type model struct {
 	t         *testing.T
 	random    *rand.Rand
@@ -91,12 +91,12 @@ type model struct {
 	informers []*informer
 	flying    []*sent
 	triggers  []trigger
-	// answers are the versions that the operator knows with a name: from answers, and from reads before a deletion.
+	// answers contains the versions of a name that the operator knows: from responses, and from reads before a deletion.
 	answers map[string][]uint64
 	landed  map[uint64]bool      // own versions that were answered
-	removed map[types.UID]bool   // by own deletions that were answered
-	floor   map[string]uint64    // the last own answered write with a name
-	history map[string][]*change // of a name
+	removed map[types.UID]bool   // UIDs of own deletions that were answered
+	floor   map[string]uint64    // the last own answered write of a name
+	history map[string][]*change // changes of a name
 	trace   []string
 }
 
@@ -145,7 +145,7 @@ func (m *model) fail(format string, args ...any) {
 
 func (m *model) name() string { return []string{"a", "b", "elsewhere"}[min(m.random.IntN(9)/4, 2)] }
 
-// set executes a write and returns the state that it made.
+// set executes a write and returns the resulting state.
 func (m *model) set(name string, after state, own bool) state {
 	m.version++
 	after.Version, after.name = m.version, name
@@ -164,7 +164,7 @@ func (m *model) created() state {
 	return state{Form: Form{UID: types.UID(fmt.Sprint("u", m.version+1))}, finalizer: m.chance(3), selected: m.exact || !m.chance(6)}
 }
 
-// foreign is a write of another writer.
+// foreign executes a write of another writer.
 func (m *model) foreign() {
 	name := m.name()
 	s := m.now[name]
@@ -183,7 +183,7 @@ func (m *model) foreign() {
 	m.set(name, s, false)
 }
 
-// begin begins an own write, on what the operator reads.
+// begin begins an own write, based on what the operator reads.
 func (m *model) begin() {
 	name := m.name()
 	single := m.exact || slices.ContainsFunc(m.informers, func(i *informer) bool { return i.blind })
@@ -215,14 +215,14 @@ func (m *model) begin() {
 	m.say("begin %s %s on %v", s.verb, name, s.base)
 }
 
-// alone reports whether no other own write removes the object: the reconciles of one owner come one at a time.
+// alone reports whether no other own write removes the object: the reconciles of one owner are sequential.
 func (m *model) alone(s *sent) bool {
 	return m.floor[s.name] <= s.base.Version && !m.removed[s.base.UID] && !slices.ContainsFunc(m.flying, func(other *sent) bool {
 		return other.name == s.name && (other.verb == "delete" || other.verb == "release")
 	})
 }
 
-// proceed lets an own write reach the server, or its answer reach the operator.
+// proceed delivers an own write to the server, or its response to the operator.
 func (m *model) proceed() {
 	if len(m.flying) == 0 {
 		return
@@ -306,7 +306,7 @@ func (m *model) answer(s *sent) {
 	}
 }
 
-// follow lets an informer's store take the next event, or all of them by a relist.
+// follow makes an informer's store receive the next event, or all events by a relist.
 func (m *model) follow(i *informer) {
 	if i.next == len(m.log) {
 		return
@@ -360,13 +360,13 @@ func (m *model) relist(i *informer) {
 			!slices.ContainsFunc(m.flying, func(s *sent) bool {
 				return s.name == name && s.verb != "delete" && s.answer.Version > before && !s.failed
 			}) {
-			m.triggers = append(m.triggers, trigger{name, i.version, true}) // what came and went without the operator is of no concern
+			m.triggers = append(m.triggers, trigger{name, i.version, true}) // an object that existed only in between does not matter to the operator
 		}
 	}
 	i.store = now
 }
 
-// handle lets an informer's handler take the next notice.
+// handle makes an informer's handler process the next notice.
 func (m *model) handle(i *informer) {
 	if len(i.notices) == 0 {
 		return
@@ -388,7 +388,7 @@ func (m *model) handle(i *informer) {
 	}
 }
 
-// triggered checks that no echo of an own write alone triggers.
+// triggered checks that an echo of an own write alone does not trigger.
 func (m *model) triggered(r trigger) {
 	m.t.Helper()
 	m.say("trigger %v", r)
@@ -400,7 +400,7 @@ func (m *model) triggered(r trigger) {
 	}
 }
 
-// read reads an object as the operator does, and checks what it gets.
+// read reads an object as the operator does, and checks the result.
 func (m *model) read(name string) *state {
 	i := m.informers[m.random.IntN(len(m.informers))]
 	floor := m.floor[name]
@@ -429,7 +429,7 @@ func (m *model) read(name string) *state {
 	return got
 }
 
-// possible reports whether the server had a state at a revision or later, or deletions that it answered account for it.
+// possible reports whether the server had a state at or after a revision, or whether its answered deletions explain it.
 func (m *model) possible(name string, floor uint64, got *state, removed map[types.UID]bool) bool {
 	if got != nil && removed[got.UID] && !got.Deleting && !m.returned(name, got.UID) {
 		return false
@@ -448,13 +448,13 @@ func (m *model) possible(name string, floor uint64, got *state, removed map[type
 			return true
 		}
 	}
-	// Before the first change there was nothing, and before the next one the last state of the floor.
+	// Before the first change the object did not exist. Before the next change, the last state of the floor applied.
 	first := len(m.history[name]) == 0 || m.history[name][0].version > floor
 	return got == nil && first
 }
 
-// returned reports whether a writer let watches select an object again: then nothing reports whether its deletion was
-// before that or after.
+// returned reports whether a write made watches select an object again. Then it is not known whether its deletion was before
+// or after that write.
 func (m *model) returned(name string, uid types.UID) bool {
 	return slices.ContainsFunc(m.history[name], func(c *change) bool {
 		return c.before.UID == uid && !c.before.selected && c.after.selected
@@ -495,7 +495,7 @@ func (m *model) run(steps int) {
 		m.proceed()
 	}
 	m.catchUp()
-	for kept := m.ledger.Kept(); kept >= 0; kept-- { // a watch drops what it never shows with later events
+	for kept := m.ledger.Kept(); kept >= 0; kept-- { // a watch drops writes that it never shows when later events arrive
 		m.set("last", state{Form: Form{UID: "last"}, selected: true}, false)
 		m.catchUp()
 	}
@@ -519,12 +519,12 @@ func (m *model) catchUp() {
 	}
 }
 
-// checkTriggers checks that the operator knows each change that another writer made: a watch event triggered, or an answer
-// included the change.
+// checkTriggers checks that the operator knows each change by another writer: a watch event triggered, or a response included
+// the change.
 func (m *model) checkTriggers() {
 	for _, c := range m.log {
 		if c.own || c.name == "elsewhere" || !c.before.visible() && !c.after.visible() || m.removed[c.before.UID] {
-			continue // after its own deletion, the operator looks again by itself
+			continue // after its own deletion, the operator reads again
 		}
 		known := slices.ContainsFunc(m.triggers, func(r trigger) bool { return r.name == c.name && r.version >= c.version })
 		if !known && !slices.ContainsFunc(m.answers[c.name], func(v uint64) bool { return v >= c.version }) {
@@ -533,7 +533,7 @@ func (m *model) checkTriggers() {
 	}
 }
 
-// TestLedgerAgainstModel plays random sequences of writes, answers, watch events, relists and reads.
+// TestLedgerAgainstModel executes random sequences of writes, responses, watch events, relists and reads.
 func TestLedgerAgainstModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4000) {

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Overlay lets a client that reads from a cache read its own writes.
+// Overlay makes a client that reads from a cache read its own writes.
 type Overlay struct {
 	scheme     *runtime.Scheme
 	namespaces []string
@@ -28,13 +28,13 @@ type Overlay struct {
 	indexes  map[indexed]client.IndexerFunc
 }
 
-// form is a kind in one of the forms in which it is read, each of which has a watch.
+// form is a kind in one of the forms in which it is read. Each form has its own watch.
 type form struct {
 	schema.GroupVersionKind
 	as string
 }
 
-// objectKey names an object in a form.
+// objectKey identifies an object in a form.
 type objectKey struct {
 	form
 	types.NamespacedName
@@ -53,7 +53,7 @@ type indexed struct {
 	field string
 }
 
-// NewOverlay returns an overlay without writes. The cache holds objects of these namespaces, or with none those of all.
+// NewOverlay returns an overlay without writes. The cache contains the objects of these namespaces, or of all if there are none.
 func NewOverlay(scheme *runtime.Scheme, namespaces []string) *Overlay {
 	return &Overlay{
 		scheme: scheme, namespaces: namespaces, followed: map[form]bool{}, indexes: map[indexed]client.IndexerFunc{},
@@ -61,10 +61,10 @@ func NewOverlay(scheme *runtime.Scheme, namespaces []string) *Overlay {
 	}
 }
 
-// Kept returns how many writes are held.
+// Kept returns the number of stored writes.
 func (o *Overlay) Kept() int { return o.ledger.Kept() }
 
-// formOf is the form of an object or a list.
+// formOf returns the form of an object or a list.
 func (o *Overlay) formOf(object runtime.Object) (form, error) {
 	kind, err := apiutil.GVKForObject(object, o.scheme)
 	switch object.(type) {
@@ -76,7 +76,7 @@ func (o *Overlay) formOf(object runtime.Object) (form, error) {
 	return form{kind, typed}, err
 }
 
-// follow lets the ledger know what the watch of a form shows, from the first read on. example is an object of the form.
+// follow reports to the ledger what the watch of a form shows, from the first read on. example is an object of the form.
 func (o *Overlay) follow(ctx context.Context, from cache.Cache, f form, example client.Object) error {
 	if o.follows(f) {
 		return nil
@@ -112,7 +112,7 @@ func (o *Overlay) follow(ctx context.Context, from cache.Cache, f form, example 
 	return err
 }
 
-// lane is the namespace by which an object's watch is found: all namespaces may be of one watch.
+// lane returns the namespace by which an object's watch is found. One watch may cover all namespaces.
 func (o *Overlay) lane(namespace string) string {
 	if len(o.namespaces) == 0 {
 		return ""
@@ -120,7 +120,7 @@ func (o *Overlay) lane(namespace string) string {
 	return namespace
 }
 
-// lanes are the watches of a form, by namespace. Objects that are in none have a watch of their own.
+// lanes returns the watches of a form, by namespace. Cluster-scoped objects have their own watch.
 func (o *Overlay) lanes(from cache.Cache, f form, informer cache.Informer) map[string]*Watch[objectKey, client.Object] {
 	lanes := map[string]*Watch[objectKey, client.Object]{}
 	cache := Cache[objectKey]{Form: func(key objectKey) Form {
@@ -130,7 +130,7 @@ func (o *Overlay) lanes(from cache.Cache, f form, informer cache.Informer) map[s
 		}
 		return FormOf(found)
 	}}
-	if one, ok := informer.(interface{ GetStore() toolscache.Store }); ok { // of all namespaces
+	if one, ok := informer.(interface{ GetStore() toolscache.Store }); ok { // covers all namespaces
 		cache.Version = func() uint64 { return resourceclient.Revision(one.GetStore().LastStoreSyncResourceVersion()) }
 	}
 	for _, namespace := range append([]string{""}, o.namespaces...) {
@@ -140,7 +140,7 @@ func (o *Overlay) lanes(from cache.Cache, f form, informer cache.Informer) map[s
 	return lanes
 }
 
-// end is the last known state of what was deleted.
+// end returns the last known state of a deleted object.
 func end(of any) any {
 	if tombstone, ok := of.(toolscache.DeletedFinalStateUnknown); ok {
 		return tombstone.Obj
@@ -155,7 +155,7 @@ func (o *Overlay) follows(f form) bool {
 	return o.followed[f]
 }
 
-// deleting is an object whose deletion has been requested, as the cache will show it.
+// deleting returns an object as the cache will show it after its deletion was requested.
 func deleting(cached client.Object) client.Object {
 	if cached.GetDeletionTimestamp() != nil {
 		return cached
@@ -166,7 +166,7 @@ func deleting(cached client.Object) client.Object {
 	return going
 }
 
-// Cache returns a cache that tells the overlay what it indexes.
+// Cache returns a cache that reports its indexes to the overlay.
 func (o *Overlay) Cache(inner cache.Cache) cache.Cache { return indexing{inner, o} }
 
 type indexing struct {

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// View is what was written, for readers of a cache. Begin it before the cache is read: a watch may show a write, which
-// the ledger then drops, after the state before it was read.
+// View contains the writes for readers of a cache. Begin it before the cache is read: a watch may show a write after the
+// state before it was read, and the ledger then drops the write.
 type View[K, O comparable] struct {
 	ledger *Ledger[K, O]
-	// heads are the versions that caches had reached when the view began.
+	// heads contains the versions that caches had reached when the view began.
 	heads map[*Watch[K, O]]uint64
-	// dropped are the writes that were dropped since then.
+	// dropped contains the writes that the ledger has dropped since then.
 	dropped map[K]*entry[K, O]
 }
 
-// View begins a view. It ends with End.
+// View begins a view, which End ends.
 func (l *Ledger[K, O]) View() *View[K, O] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (v *View[K, O]) Keys() []K {
 	return slices.Collect(maps.Keys(all))
 }
 
-// Newest returns the later of the state that a cache holds, which may be absent, and what the last own write left.
+// Newest returns the newer of two states: the state in a cache, which may be absent, and the result of the last own write.
 // The caller must not change it.
 func (v *View[K, O]) Newest(key K, cached O) O {
 	v.ledger.mu.Lock()
@@ -82,7 +82,7 @@ func (v *View[K, O]) includes(key K, e *entry[K, O]) bool {
 	return covered
 }
 
-// afterDeletion is what the state in a cache means after the deletion of the object: finalizers may still hold it.
+// afterDeletion interprets the state in a cache after the deletion of the object: finalizers may delay the deletion.
 func (v *View[K, O]) afterDeletion(e *entry[K, O], cached O, form Form) O {
 	var none O
 	switch {
@@ -91,7 +91,7 @@ func (v *View[K, O]) afterDeletion(e *entry[K, O], cached O, form Form) O {
 	case form.UID != e.UID && form.Version > e.Version:
 		return cached // the successor
 	case form.UID != e.UID:
-		return none // a predecessor, which ended before
+		return none // a predecessor, which ended earlier
 	case form.Deleting:
 		return cached
 	case e.state != none && v.ledger.Form(e.state).Version > form.Version:

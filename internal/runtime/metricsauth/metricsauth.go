@@ -1,11 +1,11 @@
-// Package metricsauth decides who may read the metrics of an operator: whom the API server knows by the
-// token of the request, and whom it allows to get the path. So metrics are read over an encrypted
-// connection with a Role, and no proxy stands in front of the operator for that.
+// Package metricsauth decides who may read the metrics of an operator: whom the API server knows by the token of the request,
+// and whom it allows to get the path. Metrics can therefore be read over an encrypted connection with a Role, without a proxy
+// in front of the operator.
 //
 //	metricsserver.Options{SecureServing: true, FilterProvider: metricsauth.Filter}
 //
-// The operator needs to be allowed to create TokenReviews and SubjectAccessReviews. Answers are
-// remembered for a minute, so that a scrape costs the API server nothing usually.
+// The operator must have permission to create TokenReviews and SubjectAccessReviews. Results are cached for a minute, so that
+// a scrape usually causes no request to the API server.
 package metricsauth
 
 import (
@@ -28,9 +28,9 @@ import (
 )
 
 const (
-	// most is how many answers are remembered, of those who are known to the API server and of those who are not.
+	// most is the number of cached results for authenticated clients, and the number for other clients.
 	most = 256
-	// questionsAtOnce and questionsEvery bound what callers with unknown tokens make the API server do.
+	// questionsAtOnce and questionsEvery limit the requests to the API server that unknown tokens cause.
 	questionsAtOnce = 50
 	questionsEvery  = rate.Limit(10)
 )
@@ -50,26 +50,26 @@ func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, err
 	}, nil
 }
 
-// guard is in front of the metrics.
+// guard protects the metrics.
 type guard struct {
 	tokens authenticationclient.TokenReviewsGetter
 	access authorizationclient.SubjectAccessReviewsGetter
 	log    logr.Logger
 	next   http.Handler
 
-	// known and unknown are the answers, by questions. Tokens that are made up displace only each other.
+	// known and unknown contain the cached results, by key. Made-up tokens only displace each other.
 	known, unknown *cache.LRUExpireCache
-	// questions limits what callers with unknown tokens make the API server do.
+	// questions limits the requests to the API server that unknown tokens cause.
 	questions *rate.Limiter
 }
 
-// key is a question: a token, of which only the hash is kept, and a path.
+// key identifies a result: a token, of which only the hash is stored, and a path.
 type key struct {
 	token [sha256.Size]byte
 	path  string
 }
 
-// ServeHTTP lets through who may, and answers the others as an API server does.
+// ServeHTTP forwards permitted requests, and responds to all others like an API server.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !is || token == "" {
@@ -89,7 +89,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// status is what a request is answered with.
+// status returns the status code of the response to a request.
 func (g *guard) status(ctx context.Context, token, path string) (int, error) {
 	asked := key{sha256.Sum256([]byte(token)), path}
 	before, fresh := g.remembers(asked)
@@ -125,7 +125,7 @@ func (g *guard) remember(asked key, status int) {
 	answers.Add(asked, status, timing.remembered)
 }
 
-// ask asks the API server whose the token is, and what that user may.
+// ask queries the API server for the user of the token, and for the permissions of that user.
 func (g *guard) ask(ctx context.Context, token, path string) (int, error) {
 	who, err := g.tokens.TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {

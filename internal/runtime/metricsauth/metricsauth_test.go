@@ -21,7 +21,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// Metrics are for those whom the API server knows and allows it.
+// Only clients that the API server authenticates and authorizes can read metrics.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -40,7 +40,7 @@ func TestFilter(t *testing.T) {
 		"allowed":           {"Bearer " + allowed, http.StatusOK},
 		"of an empty token": {"Bearer ", http.StatusUnauthorized},
 	} {
-		localtest.Eventually(t, name, func(ctx context.Context) error { // a right takes a moment to be known
+		localtest.Eventually(t, name, func(ctx context.Context) error { // a permission takes effect after a moment
 			return answers(ctx, server+"/metrics", test.authorization, test.want)
 		})
 	}
@@ -49,7 +49,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// What is known is not asked again, and where the API server does not answer, nobody gets in.
+// Cached results are not requested again. If the API server does not respond, access is denied.
 func TestFilterAsksOnce(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -69,7 +69,7 @@ func TestFilterAsksOnce(t *testing.T) {
 	if err := answers(t.Context(), server+"/metrics", "Bearer "+one, http.StatusForbidden); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 300 { // more than are remembered
+	for i := range 300 { // more than the size of the cache
 		err := answers(t.Context(), server+"/metrics", fmt.Sprint("Bearer made-up-", i), http.StatusUnauthorized)
 		if err != nil && !strings.HasPrefix(err.Error(), "429 ") { // they are rate limited
 			t.Fatal(err)
@@ -79,12 +79,12 @@ func TestFilterAsksOnce(t *testing.T) {
 	if err := answers(t.Context(), server+"/metrics", "Bearer "+one, http.StatusForbidden); err != nil {
 		t.Errorf("known: %v", err)
 	}
-	localtest.Eventually(t, "the question about another token, which fails", func(ctx context.Context) error { // after the flood, it has to wait
+	localtest.Eventually(t, "the question about another token, which fails", func(ctx context.Context) error { // the rate limit may delay it
 		return answers(ctx, server+"/metrics", "Bearer "+other, http.StatusInternalServerError)
 	})
 }
 
-// Random tokens cost the API server a bounded number of questions, and whoever was let in before still is.
+// Random tokens cause a limited number of requests to the API server, and clients that had access before still have it.
 func TestRandomTokens(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -120,7 +120,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// guarded is the address of a server behind the filter.
+// guarded returns the address of a server behind the filter.
 func guarded(t *testing.T, config *rest.Config) string {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
@@ -159,7 +159,7 @@ func answers(ctx context.Context, url, authorization string, want int) error {
 	return nil
 }
 
-// token is that of a new ServiceAccount.
+// token returns the token of a new ServiceAccount.
 func token(t *testing.T, client kubernetes.Interface, namespace, name string) string {
 	t.Helper()
 	accounts := client.CoreV1().ServiceAccounts(namespace)
@@ -173,7 +173,7 @@ func token(t *testing.T, client kubernetes.Interface, namespace, name string) st
 	return answer.Status.Token
 }
 
-// allow allows a ServiceAccount to get metrics.
+// allow permits a ServiceAccount to get metrics.
 func allow(t *testing.T, client kubernetes.Interface, namespace, name string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "scrape-" + namespace}

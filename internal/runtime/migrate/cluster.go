@@ -20,16 +20,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pageSize is how many objects are listed at a time, their metadata only.
+// pageSize is the number of objects per list request. Only metadata is listed.
 const pageSize = 500
 
-// definitionsGroup and definitionsResource are those of CustomResourceDefinitions.
+// definitionsGroup and definitionsResource identify CustomResourceDefinitions.
 const (
 	definitionsGroup    = apiextensionsv1.GroupName
 	definitionsResource = "customresourcedefinitions"
 )
 
-// Cluster is a cluster as a migration of one kind sees it.
+// Cluster is the access of a migration of one kind to a cluster.
 type Cluster struct {
 	// Client must not read from a cache.
 	Client client.Client
@@ -37,7 +37,7 @@ type Cluster struct {
 	Kind schema.GroupVersionKind
 	// Manager is the field manager of writes.
 	Manager string
-	// Marks is the Lease that keeps how far migrations have come.
+	// Marks is the Lease that stores the progress of migrations.
 	Marks types.NamespacedName
 }
 
@@ -73,7 +73,7 @@ func (c *Cluster) read(ctx context.Context) (*unstructured.Unstructured, *apiext
 	return loose, crd, runtime.DefaultUnstructuredConverter.FromUnstructured(loose.Object, crd)
 }
 
-// describe takes from a definition what matters.
+// describe returns the data of a definition that matters for a migration.
 func describe(loose *unstructured.Unstructured, crd *apiextensionsv1.CustomResourceDefinition) Definition {
 	d := Definition{
 		Name: crd.Name, Identity: fmt.Sprintf("%s/%d", crd.UID, crd.Generation), Stored: crd.Status.StoredVersions, Changed: Changed(loose),
@@ -87,7 +87,7 @@ func describe(loose *unstructured.Unstructured, crd *apiextensionsv1.CustomResou
 	return d
 }
 
-// Changed is when anything but the status of an object was last changed, in whole seconds.
+// Changed returns the time of the last change of an object outside its status, in whole seconds.
 func Changed(object metav1.Object) time.Time {
 	last := object.GetCreationTimestamp().Time
 	for _, entry := range object.GetManagedFields() {
@@ -118,8 +118,8 @@ func missingStrike(d Definition) *MissingError {
 	return &MissingError{definitionsGroup, definitionsResource + "/status", d.Name, "update"}
 }
 
-// MayStrike implements Definitions: it asks, before objects are written in vain. Who may not ask is
-// told by the attempt.
+// MayStrike implements Definitions. It checks the permission before objects are written in vain. If the check itself is not
+// permitted, the attempt shows the result.
 func (c *Cluster) MayStrike(ctx context.Context, d Definition) error {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -135,7 +135,7 @@ func (c *Cluster) MayStrike(ctx context.Context, d Definition) error {
 	return nil
 }
 
-// List implements Objects. It reads their metadata.
+// List implements Objects. It reads only metadata.
 func (c *Cluster) List(ctx context.Context, next string) (Page, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(c.Kind.GroupVersion().WithKind(c.Kind.Kind + "List"))
@@ -152,8 +152,8 @@ func (c *Cluster) List(ctx context.Context, next string) (Page, error) {
 	return page, nil
 }
 
-// Rewrite implements Objects: a patch that changes nothing, of the object as it was listed. The API
-// server writes it only if what it stores is another text than before, which it is in another version.
+// Rewrite implements Objects. It sends a patch that changes nothing of the object as it was listed. The API server writes the
+// object only if the encoding to store differs from the stored one. It differs if the version is another one.
 func (c *Cluster) Rewrite(ctx context.Context, object Object) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.UID, "resourceVersion": object.ResourceVersion}})
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Cluster) Rewrite(ctx context.Context, object Object) error {
 	return c.lacking(c.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(c.Manager)), "patch")
 }
 
-// lacking names the rule that a refused request for an object needs.
+// lacking returns an error with the rule that a rejected request for an object needs.
 func (c *Cluster) lacking(err error, verb string) error {
 	mapping, unmapped := c.mapping()
 	if unmapped != nil {
@@ -188,10 +188,10 @@ func ignoreForbidden(err error) error {
 	return err
 }
 
-// marks keeps marks as annotations of a Lease.
+// marks stores marks as annotations of a Lease.
 type marks struct{ *Cluster }
 
-// annotation is that of one definition.
+// annotation returns the annotation key for a definition.
 func annotation(name string) string { return "migration.operon.dev/" + name }
 
 // Load implements Marks.
@@ -203,7 +203,7 @@ func (m marks) Load(ctx context.Context, name string) (Mark, error) {
 	return parseMark(lease.Annotations[annotation(name)]), nil
 }
 
-// Save implements Marks. The Lease goes with its last mark.
+// Save implements Marks. The Lease is deleted with its last mark.
 func (m marks) Save(ctx context.Context, name string, mark Mark) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: m.Cluster.Marks.Namespace, Name: m.Cluster.Marks.Name}}
 	err := m.Client.Get(ctx, m.Cluster.Marks, lease)

@@ -10,40 +10,40 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Settle is how long a definition has to be as it is before objects are written: each API server
-// has to know it by then, as one that does not would store the older version again.
+// Settle is how long a definition must be unchanged before objects are written. By then each API server must know it: a
+// server that does not would store the older version again.
 const Settle = 5 * time.Second
 
-// Definition is what matters of a CustomResourceDefinition.
+// Definition contains the data of a CustomResourceDefinition that matters for a migration.
 type Definition struct {
 	// Name of the definition, such as sites.example.com.
 	Name string
-	// Identity is another one whenever the spec is.
+	// Identity changes whenever the spec changes.
 	Identity string
 	// Storage is the version in which objects are stored when they are written.
 	Storage string
-	// Stored are the versions in which there may be objects.
+	// Stored contains the versions in which objects may be stored.
 	Stored []string
-	// Converted: a webhook converts between the versions.
+	// Converted means that a webhook converts between the versions.
 	Converted bool
-	// Changed is when the spec was last changed, as far as that is known.
+	// Changed is the time of the last change of the spec, as far as it is known.
 	Changed time.Time
 }
 
-// Older are the versions to be struck out.
+// Older returns the versions to remove from storedVersions.
 func (d Definition) Older() []string {
 	return slices.DeleteFunc(slices.Clone(d.Stored), func(version string) bool { return version == d.Storage })
 }
 
-// wait is how long the definition still has to settle. Clocks may differ.
+// wait returns how much longer to wait for the definition to settle. Clocks may differ.
 func (d Definition) wait(now time.Time) time.Duration {
 	return min(max(Settle-now.Sub(d.Changed), 0), Settle)
 }
 
-// Mark is how far a migration has come: objects whose resource version is greater than At were
-// written since it began.
+// Mark is the progress of a migration: objects whose resource version is greater than At were written since the migration
+// began.
 type Mark struct {
-	// Of is the definition's identity.
+	// Of is the identity of the definition.
 	Of string
 	// At is the resource version of the kind when the migration began.
 	At uint64
@@ -51,7 +51,7 @@ type Mark struct {
 
 func (m Mark) String() string { return fmt.Sprintf("%s@%d", m.Of, m.At) }
 
-// parseMark reads what String writes. What it cannot read marks nothing.
+// parseMark parses the result of String. A text that it cannot parse results in an empty mark.
 func parseMark(text string) Mark {
 	of, at, _ := strings.Cut(text, "@")
 	number, err := strconv.ParseUint(at, 10, 64)
@@ -66,7 +66,7 @@ func (m Mark) written(resourceVersion string) bool {
 	return m.At > 0 && resourceclient.Revision(resourceVersion) > m.At
 }
 
-// Object is what matters of an object that is stored.
+// Object contains the data of a stored object that matters for a migration.
 type Object struct {
 	Namespace, Name, UID, ResourceVersion string
 }
@@ -83,9 +83,9 @@ type Page struct {
 	Objects []Object
 	// At is the resource version of the list.
 	At string
-	// Next gets the next page; empty at the end.
+	// Next is the token for the next page. It is empty at the end.
 	Next string
-	// Remaining is how many objects are in further pages.
+	// Remaining is the number of objects in further pages.
 	Remaining int64
 }
 
@@ -97,22 +97,22 @@ func (e *UnconvertedError) Error() string {
 		e.Name, strings.Join(e.Older(), ", "), e.Storage, e.Storage)
 }
 
-// Count is what a migration did.
+// Count contains the numbers of handled objects.
 type Count struct {
-	// Rewritten objects were written as they are.
+	// Rewritten is the number of objects that were written unchanged.
 	Rewritten int
-	// Meanwhile are those that were written or deleted since the migration began: by somebody
-	// else, or by this operator before it was started again.
+	// Meanwhile is the number of objects that were written or deleted since the migration began: by another client, or by
+	// this operator before it was restarted.
 	Meanwhile int
 }
 
-// StuckError tells of objects that could not be written.
+// StuckError reports objects that could not be written.
 type StuckError struct {
 	// Objects that could not be written, at most three of them.
 	Objects []Object
-	// All is how many there are.
+	// All is the number of these objects.
 	All int
-	// Err is the answer to the first.
+	// Err is the error for the first one.
 	Err error
 }
 

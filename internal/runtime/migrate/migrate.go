@@ -12,26 +12,26 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Pace is how many objects are written in a second.
+// Pace is the number of objects that are written per second.
 const Pace = 100
 
-// Definitions reads the definition of the kind and strikes versions out of it.
+// Definitions reads the definition of the kind and removes versions from its storedVersions.
 type Definitions interface {
 	Read(ctx context.Context) (Definition, error)
-	// Strike lets a definition that is as it was read have only its storage version in
-	// storedVersions. A definition that changed in the meantime is a conflict.
+	// Strike reduces storedVersions of an unchanged definition to its storage version. If the definition was changed in the
+	// meantime, the result is a conflict.
 	Strike(ctx context.Context, d Definition) error
 	// MayStrike reports whether the operator may do that.
 	MayStrike(ctx context.Context, d Definition) error
 }
 
-// Objects lists the stored objects and writes them as they are.
+// Objects lists the stored objects and writes them unchanged.
 type Objects interface {
 	List(ctx context.Context, next string) (Page, error)
 	Rewrite(ctx context.Context, object Object) error
 }
 
-// Marks keeps how far a migration has come.
+// Marks stores the progress of migrations.
 type Marks interface {
 	Load(ctx context.Context, name string) (Mark, error)
 	Save(ctx context.Context, name string, mark Mark) error
@@ -43,25 +43,24 @@ type Migration struct {
 	Definitions Definitions
 	Objects     Objects
 	Marks       Marks
-	// Kind is that of the objects, for logs and metrics.
+	// Kind is the kind of the objects, for logs and metrics.
 	Kind string
 	Log  logr.Logger
-	// Clock tells the time. Nil: the real one.
+	// Clock returns the time. Nil means the real clock.
 	Clock clock.WithTicker
-	// Converts: the versions are such that something has to convert between them.
+	// Converts means that the versions differ, so that a conversion is required.
 	Converts bool
-	// Pace is how many objects are written in a second. Zero: [Pace].
+	// Pace is the number of objects that are written per second. Zero means [Pace].
 	Pace rate.Limit
 
 	limiter *rate.Limiter
-	told    string // the last error that was told
+	told    string // the last error that was logged
 }
 
 // NeedLeaderElection implements controller-runtime's LeaderElectionRunnable.
 func (m *Migration) NeedLeaderElection() bool { return true }
 
-// Start migrates whenever there is something to migrate, until ctx ends. What fails is told and
-// tried again.
+// Start migrates whenever there is something to migrate, until ctx ends. Failures are logged and retried.
 func (m *Migration) Start(ctx context.Context) error {
 	for pause := timing.firstRetry; ctx.Err() == nil; {
 		err := m.Run(ctx)
@@ -118,7 +117,7 @@ func (m *Migration) rewriteAll(ctx context.Context, d Definition) (Mark, Count, 
 	for next := ""; ; {
 		page, err := m.Objects.List(ctx, next)
 		if apierrors.IsResourceExpired(err) && next != "" {
-			next = "" // what was written is passed over by the mark
+			next = "" // the mark prevents objects from being written twice
 			continue
 		}
 		if err != nil {
@@ -151,7 +150,7 @@ func (m *Migration) rewriteAll(ctx context.Context, d Definition) (Mark, Count, 
 	return mark, count, nil
 }
 
-// begin notes where the migration begins.
+// begin records where the migration begins.
 func (m *Migration) begin(ctx context.Context, d Definition, first Page) Mark {
 	mark := parseMark(d.Identity + "@" + first.At)
 	m.Log.Info("storage is being migrated", "kind", m.Kind, "to", d.Storage, "from", d.Older(), "objects", int64(len(first.Objects))+first.Remaining)
@@ -161,7 +160,7 @@ func (m *Migration) begin(ctx context.Context, d Definition, first Page) Mark {
 	return mark
 }
 
-// load returns the mark of a migration of the same definition that was cut off, or none.
+// load returns the mark of an interrupted migration of the same definition, or an empty mark.
 func (m *Migration) load(ctx context.Context, d Definition) Mark {
 	mark, err := m.Marks.Load(ctx, d.Name)
 	if err != nil || mark.Of != d.Identity {
@@ -170,7 +169,7 @@ func (m *Migration) load(ctx context.Context, d Definition) Mark {
 	return mark
 }
 
-// forget removes the mark of a migration that is done. What is left of it harms nothing.
+// forget removes the mark of a completed migration. A mark that remains does no harm.
 func (m *Migration) forget(ctx context.Context, d Definition, mark Mark) {
 	remaining.WithLabelValues(m.Kind).Set(0)
 	if mark == (Mark{}) {
@@ -181,8 +180,7 @@ func (m *Migration) forget(ctx context.Context, d Definition, mark Mark) {
 	}
 }
 
-// rewrite writes an object, unless that was done before. A conflict means that another client
-// wrote it.
+// rewrite writes an object, unless it was written before. A conflict means that another client wrote it.
 func (m *Migration) rewrite(ctx context.Context, mark Mark, object Object, count *Count) error {
 	if mark.written(object.ResourceVersion) {
 		count.Meanwhile++
@@ -218,7 +216,7 @@ func (m *Migration) pace(ctx context.Context) error {
 	return m.limiter.Wait(ctx)
 }
 
-// tell logs an error when it is another one than before.
+// tell logs an error if it differs from the previous one.
 func (m *Migration) tell(err error) {
 	if err == nil {
 		m.told = ""
@@ -247,9 +245,9 @@ func (m *Migration) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// MissingError says which permission a migration lacks.
+// MissingError names a permission that a migration lacks.
 type MissingError struct {
-	// Group, Resource, Name and Verb are those of the rule. Name may be empty.
+	// Group, Resource, Name and Verb are the fields of the rule. Name may be empty.
 	Group, Resource, Name, Verb string
 }
 

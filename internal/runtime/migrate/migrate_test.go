@@ -18,8 +18,8 @@ import (
 	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
-// TestScenarios plays testdata/*.txt: a cluster, a line each, and what a migration does there. A
-// line "run" runs it; all lines before that are how things stand.
+// TestScenarios executes the scenarios in testdata/*.txt, one step per line. The line "run" runs a migration. The lines
+// before it define the state of the cluster.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	scenario.Run(t, 11, func(t *testing.T, given string) string {
@@ -43,17 +43,17 @@ type fake struct {
 	marks      map[string]Mark
 	at         uint64 // the last resource version
 
-	pages    int      // objects in a page
+	pages    int      // per page
 	denied   []string // verbs
 	faults   map[string]string
 	killed   int // writes until the operator is killed; 0 for never
 	end      context.CancelFunc
 	expires  int // pages until the list expires
 	changing bool
-	converts bool // the versions are to be converted
+	converts bool // the versions require a conversion
 }
 
-// stored is an object with the version that it is stored in.
+// stored is an object with the version in which it is stored.
 type stored struct {
 	name, version string
 	at            uint64
@@ -108,7 +108,7 @@ func (c *fake) number(text string) int {
 	return n
 }
 
-// run runs the operator until it has migrated or failed, or is killed.
+// run runs the operator until the migration completes or fails, or the operator is killed.
 func (c *fake) run() {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	defer cancel()
@@ -185,7 +185,7 @@ func (c *fake) Rewrite(_ context.Context, object Object) error {
 	fault := c.faults[object.Name]
 	fmt.Fprintf(&c.out, "write %s %s\n", object.Name, fault)
 	switch fault {
-	case "conflict": // somebody wrote it
+	case "conflict": // another client wrote it
 		c.at++
 		c.objects[i].version, c.objects[i].at = c.definition.Storage, c.at
 		return apierrors.NewConflict(schema.GroupResource{}, object.Name, errors.New("the object has been modified"))
@@ -245,7 +245,7 @@ func FuzzMark(f *testing.F) {
 	})
 }
 
-// Nothing is listed or written before each API server knows what the definition is now.
+// Nothing is listed or written before each API server knows the current definition.
 func TestAMigrationWaitsUntilADefinitionSettles(t *testing.T) {
 	t.Parallel()
 	c := &fake{t: t, at: 100, pages: 100, marks: map[string]Mark{}, end: func() {}}

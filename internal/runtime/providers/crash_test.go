@@ -14,8 +14,8 @@ import (
 // crash is the panic that ends a process in these tests.
 type crash struct{}
 
-// fuse ends the process at the nth moment: before or after the effect of a call or a write. From
-// then on nothing of that process has an effect.
+// fuse ends the process at the nth moment: before or after the effect of a call or a write. After that, nothing that the
+// process does has an effect.
 type fuse struct {
 	mu   sync.Mutex
 	left int
@@ -32,7 +32,7 @@ func (f *fuse) burn() {
 	}
 }
 
-// keepUntilCrash is a reconcile that may end in a crash.
+// keepUntilCrash executes a reconcile that may end in a crash.
 func (d *desk) keepUntilCrash(names ...string) (crashed bool) {
 	defer func() {
 		if recovered := recover(); recovered != nil {
@@ -46,8 +46,8 @@ func (d *desk) keepUntilCrash(names ...string) (crashed bool) {
 	return false
 }
 
-// Killed at every moment of making ten things, and of continuing with three, the system holds exactly
-// those in the end.
+// If the process is killed at any moment while ten things are created and then reduced to three, the system contains exactly
+// these in the end.
 func TestCrashAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	for name, provider := range map[string]func(*system) external.Provider[thing, thing]{
@@ -68,8 +68,7 @@ func TestCrashAtEveryMoment(t *testing.T) {
 	}
 }
 
-// crashAt lets everything happen with a crash at the nth moment, and returns false where there is
-// none as late as that.
+// crashAt executes everything with a crash at the nth moment. It returns false if there are fewer moments.
 func crashAt(t *testing.T, make func(*system) external.Provider[thing, thing], n int) bool {
 	t.Helper()
 	s, st, clock, f := newSystem(), &store{}, newClock(), &fuse{left: n}
@@ -112,8 +111,8 @@ func wanted(names []string) []string {
 	return keys
 }
 
-// Of a system that cannot be asked by key, a crash leaves at most one thing that a person has to look
-// for, and whatever the person says is done; nothing is ever doubled.
+// If a system cannot be queried by key, a crash leaves at most one thing that a person has to look for. The operator does
+// what the person states, and nothing is created twice.
 func TestCrashWithoutKeys(t *testing.T) {
 	t.Parallel()
 	stalls := 0
@@ -143,7 +142,7 @@ func TestCrashWithoutKeys(t *testing.T) {
 	}
 }
 
-// person looks into the system for what is marked in the record, and says what is there.
+// person looks in the system for the things that are marked in the record, and returns the result.
 func (d *desk) person(s *system) map[external.Ref]string {
 	record, err := external.ParseRecord(d.store.text, uid)
 	if err != nil {
@@ -168,8 +167,7 @@ func (d *desk) person(s *system) map[external.Ref]string {
 	return said
 }
 
-// Two operators that overlap: while one makes a thing, the other one reconciles the same object, at
-// every moment of it.
+// Two operators overlap: while one creates a thing, the other one reconciles the same object, at each possible moment.
 func TestTwoOperatorsMakeOne(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []string{"before find", "after find", "before create", "after create", "before write", "after write"} {

@@ -14,13 +14,12 @@ import (
 	"github.com/operon-framework/operon/external"
 )
 
-// AwayError reports that a system does not answer. While it does not, it is asked ever more rarely, by
-// one call for all resources.
+// AwayError reports that a system does not respond. Meanwhile, one call for all resources tries it at growing intervals.
 type AwayError struct {
 	System string
-	// First is what the first call ended in, so that the message stays the same while it lasts.
+	// First is the error of the first call. It keeps the message constant during an outage.
 	First error
-	// after is when to come back.
+	// after is the delay before the next attempt.
 	after time.Duration
 }
 
@@ -28,7 +27,7 @@ func (e *AwayError) Error() string { return fmt.Sprintf("%s: %v", e.System, e.Fi
 
 func (e *AwayError) Unwrap() error { return e.First }
 
-// busyError reports that there are more calls than the rate allows.
+// busyError reports that the rate limit is exceeded.
 type busyError struct {
 	system string
 	after  time.Duration
@@ -38,18 +37,18 @@ func (e *busyError) Error() string {
 	return fmt.Sprintf("%s is rate limited", e.system)
 }
 
-// gates are those of all systems that are called.
+// gates contains the gates of all called systems.
 type gates struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	all   map[gateKey]*gate
 }
 
-// gateKey tells systems apart. Other credentials are another system: whether they are good nobody
-// knows yet.
+// gateKey identifies a system. With other credentials, it counts as another system, because it is not known whether they are
+// valid.
 type gateKey struct{ system, revision string }
 
-// gate lets calls to one system pass.
+// gate controls the calls to one system.
 type gate struct {
 	gateKey
 	clock  clock.PassiveClock
@@ -58,11 +57,11 @@ type gate struct {
 
 	mu       sync.Mutex
 	failures int       // in a row
-	first    error     // of them
-	until    time.Time // nobody passes before
-	probing  bool      // one has passed since
-	// failed are the owners whose calls failed in a row. While it is only one, others may call: its resource may be
-	// what the system does not bear.
+	first    error     // of these failures
+	until    time.Time // no call passes before
+	probing  bool      // one call has passed since
+	// failed contains the owners whose calls failed in a row. While there is only one, other owners may call: the system may
+	// fail only because of that owner's resource.
 	failed map[types.NamespacedName]bool
 }
 
@@ -84,7 +83,7 @@ func (g *gates) of(k Kind) *gate {
 	return found
 }
 
-// sweep forgets systems that nobody called for long. The lock is held.
+// sweep removes systems that were not called for a long time. The lock is held.
 func (g *gates) sweep(now time.Time) {
 	for key, old := range g.all {
 		if now.Sub(old.used) > timing.idle {
@@ -93,8 +92,8 @@ func (g *gates) sweep(now time.Time) {
 	}
 }
 
-// pass lets a call pass, after a while where there are many, or says why not. Whoever passed says
-// at the end what came of it.
+// pass admits a call, with a delay if there are many, or returns the reason why not. The caller must report the result of the
+// call to left.
 func (g *gate) pass(ctx context.Context, owner types.NamespacedName) (left func(error), err error) {
 	if err := g.away(owner); err != nil {
 		return nil, err
@@ -113,7 +112,7 @@ func (g *gate) pass(ctx context.Context, owner types.NamespacedName) (left func(
 	return func(err error) { g.left(ctx, owner, err, true) }, nil
 }
 
-// away returns an error while the system is left alone. After long enough, one call may try.
+// away returns an error during an outage. After some time, one call may try the system.
 func (g *gate) away(owner types.NamespacedName) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,7 +132,7 @@ func (g *gate) onlyAnother(owner types.NamespacedName) bool {
 	return len(g.failed) == 1 && !g.failed[owner]
 }
 
-// left notes what a call came to. That the operator stops says nothing about the system.
+// left records the result of a call. A call that ended because the operator stops says nothing about the system.
 func (g *gate) left(ctx context.Context, owner types.NamespacedName, err error, called bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -157,13 +156,13 @@ func (g *gate) left(ctx context.Context, owner types.NamespacedName, err error, 
 		g.first = err
 	}
 	if g.clock.Now().Before(g.until) {
-		return // it was under way already when another one failed
+		return // it had already begun when another call failed
 	}
 	g.until = g.clock.Now().Add(backoff(g.failures, timing.firstBackoff, timing.lastBackoff))
 	g.failures++
 }
 
-// told is an error as it is told: of an outage, always the first.
+// told returns the error to report: during an outage, always the first one.
 func (g *gate) told(err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -173,7 +172,7 @@ func (g *gate) told(err error) error {
 	return &AwayError{System: g.system, First: g.first, after: spread(max(g.until.Sub(g.clock.Now()), timing.firstBackoff))}
 }
 
-// backoff is how long to wait after so many failures before.
+// backoff returns the delay after a number of failures.
 func backoff(failures int, first, last time.Duration) time.Duration {
 	if failures > 20 {
 		return last
@@ -181,7 +180,7 @@ func backoff(failures int, first, last time.Duration) time.Duration {
 	return min(first<<failures, last)
 }
 
-// spread makes a time up to a tenth longer, so that not all come back at once.
+// spread extends a duration randomly by up to a tenth, so that calls do not coincide.
 func spread(d time.Duration) time.Duration {
 	return d + time.Duration(rand.Int64N(int64(d)/10+1))
 }

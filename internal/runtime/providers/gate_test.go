@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/external"
 )
 
-// One object that a system does not bear does not keep others from it; an outage does.
+// If a system fails only for one object, other objects can still use it. During an outage they cannot.
 func TestAGateClosesForAllWhenTwoOwnersFail(t *testing.T) {
 	t.Parallel()
 	clock := testclock.NewFakeClock(time.Unix(1e9, 0))

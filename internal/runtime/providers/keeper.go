@@ -12,15 +12,15 @@ import (
 	"github.com/operon-framework/operon/external"
 )
 
-// Keeper keeps external resources for the objects of one kind. What it holds in mind of an object ends
-// with Forget, and nothing is held of objects that have none.
+// Keeper manages external resources for the objects of one kind. The data that it stores about an object is removed by
+// Forget. Nothing is stored about objects without resources.
 //
-// Guarantees: no call is made for a resource that was seen as it should be until it is to be looked
-// at again, or something else is wanted of it.
-// Assumptions: one Keep at a time for an owner.
+// Guarantees: if a resource was observed in the desired state, no call is made for it until its next observation is due or
+// the desired state changes.
+// Assumptions: Keep is called for one owner at a time.
 type Keeper struct {
 	clock clock.PassiveClock
-	// process tells marks of this process from others.
+	// process distinguishes marks of this process from others.
 	process string
 	gates   *gates
 
@@ -30,27 +30,26 @@ type Keeper struct {
 	owners map[types.NamespacedName]*owner
 }
 
-// owner is what is known for one object.
+// owner contains the known data about one object.
 type owner struct {
 	uid       types.UID
 	resources map[external.Ref]*memory
 }
 
-// NewKeeper returns a keeper that knows nothing yet. It tells count of each call: the kind, which call,
-// and ok, away, denied, refused or garbage.
+// NewKeeper returns an empty keeper. It calls count for each call, with the kind, the name of the call, and ok, away, denied,
+// refused or garbage.
 func NewKeeper(c clock.PassiveClock, count func(kind, call, result string)) *Keeper {
 	return &Keeper{clock: c, process: rand.Text(), count: count, gates: &gates{clock: c}, owners: map[types.NamespacedName]*owner{}}
 }
 
-// Forget drops what is known for an owner that is gone.
+// Forget removes the data about a deleted owner.
 func (k *Keeper) Forget(name types.NamespacedName) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.owners, name)
 }
 
-// remembered returns what is known of a resource. An object that was made again has nothing in common
-// with the one before.
+// remembered returns the data about a resource. A recreated object does not share data with its predecessor.
 func (k *Keeper) remembered(t Task, ref external.Ref) *memory {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -65,7 +64,7 @@ func (k *Keeper) remembered(t Task, ref external.Ref) *memory {
 	return own.resources[ref]
 }
 
-// forgetOne drops what is known of a resource that is gone.
+// forgetOne removes the data about a deleted resource.
 func (k *Keeper) forgetOne(t Task, ref external.Ref) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -79,35 +78,35 @@ func (k *Keeper) forgetOne(t Task, ref external.Ref) {
 	}
 }
 
-// memory is what this process knows of one resource.
+// memory is the data of this process about one resource.
 type memory struct {
 	wanted
-	// seen is what was observed last, of id, for what was wanted. It holds until due.
+	// seen is the last observation of id, for the given desired state. It is valid until due.
 	seen *external.Observation[any]
 	id   string
 	due  time.Time
 	// proven is the id that this process created, or that the system returned for the owner's key.
 	proven  string
 	updated bool // since then
-	// err is what went wrong last, which is not tried again before due.
+	// err is the last error. The call is not retried before due.
 	err error
-	// ready and why are what was told of it then.
+	// ready and why are what was reported about it then.
 	ready bool
 	why   string
-	// tries are how often it was waited for, or failed, in a row.
+	// tries is the number of consecutive waits or failures.
 	tries int
-	// deleted is the id that was, and again when that may be repeated. replaced: another one was made
-	// since, for what is wanted.
+	// deleted is the ID that was deleted, and again is when the deletion may be repeated. replaced means that a replacement
+	// was created since then, for the current desired state.
 	deleted  string
 	again    time.Time
 	replaced bool
-	// fresh is until when one that was made need not show yet.
+	// fresh is until when a created resource may not be visible yet.
 	fresh time.Time
 
 	mark
 }
 
-// wanted is what an observation was made for.
+// wanted is the desired state for which an observation was made.
 type wanted struct {
 	desired  any
 	revision string
@@ -115,36 +114,36 @@ type wanted struct {
 	entry    external.Entry
 }
 
-// same reports whether the same is wanted, whatever was recorded in the meantime.
+// same reports whether the desired states are equal, regardless of the record.
 func (w wanted) same(v wanted) bool {
 	return w.declared == v.declared && w.revision == v.revision && reflect.DeepEqual(w.desired, v.desired)
 }
 
 func (w wanted) equal(v wanted) bool { return w.entry == v.entry && w.same(v) }
 
-// mark is what is known of a creation under way.
+// mark is the data about a creation in progress.
 type mark struct {
 	token  string
 	called bool
-	// began is when it was set by this process, open until when a call under it may have an effect.
+	// began is when this process set the mark. open is until when a call under the mark may have an effect.
 	began, open time.Time
-	// made is the id that the call returned, until it is recorded.
+	// made is the ID that the call returned, until it is recorded.
 	made string
 }
 
-// of returns what is known of the mark that is recorded. One of another process may be in use by it;
-// how long, this process's own clock tells, from when it first saw it.
+// of updates the mark from the recorded entry. Another process may be using its mark. The time for that is measured by the
+// clock of this process, from when it first saw the mark.
 func (m *mark) of(entry external.Entry, process string, limit time.Duration, now time.Time) {
 	if entry.Token == "" || m.token == entry.Token && (entry.By == process) == !m.began.IsZero() {
 		return
 	}
 	if entry.By == process {
-		*m = mark{token: entry.Token, began: now, made: m.made} // the answer to our write was lost: nothing was called
+		*m = mark{token: entry.Token, began: now, made: m.made} // the response to our write was lost, and no call was made
 		return
 	}
 	*m = mark{token: entry.Token, called: true, open: now.Add(openFor * limit), made: m.made}
 }
 
-// openFor is for how many limits of a call a creation may have an effect: one until it begins, one until
-// it has ended, and one until its effect shows.
+// openFor is how long a creation may have an effect, as a multiple of the call limit: one limit until it begins, one until it
+// has ended, and one until its effect is visible.
 const openFor = 3

@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/providers"
 )
 
-// expect tells what a reconcile did: its outcome, calls and writes.
+// expect checks the result of a reconcile: its outcome, calls and writes.
 func (d *desk) expect(s *system, result providers.Result, reason string, writes int, calls ...string) {
 	d.Helper()
 	if result.WriteErr != nil || result.Outcome.Reason() != reason {
@@ -50,8 +50,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// Ten things are two writes: one that marks them, one that notes their ids. A new process writes
-// nothing.
+// Ten things need two writes: one for the marks, and one for the IDs. A new process writes nothing.
 func TestWritesAreShared(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -66,7 +65,7 @@ func TestWritesAreShared(t *testing.T) {
 	}
 }
 
-// What an object has is looked at together, though each look is put off by a random time.
+// The resources of an object are observed together, although each observation is delayed by a random time.
 func TestLooksAreShared(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -90,7 +89,7 @@ func TestLooksAreShared(t *testing.T) {
 	}
 }
 
-// A record that was lost is written again, and nothing is made for it.
+// A lost record is written again, and nothing is created for it.
 func TestLostRecord(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -120,8 +119,8 @@ func TestReplace(t *testing.T) {
 	d.expect(s, d.keepAs(thing{Color: "green"}, replace, nil, "one"), "", 5, "look", "find", "create", "look")
 }
 
-// While a system is away it is asked by one call for all, ever more rarely: some forty times in an hour
-// for a hundred objects that each ask every second. What was known is known still.
+// While a system is unavailable, one call for all resources tries it at growing intervals: about forty times in an hour for a
+// hundred objects that each request a call every second. Known data stays known.
 func TestAwayForAnHour(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -151,19 +150,19 @@ func TestAwayForAnHour(t *testing.T) {
 	}
 	s.before = nil
 	d.clock.Step(5 * time.Minute)
-	d.keep(thing{Size: "s"}, numbered(5)...) // one call tries; those at the same time come again
+	d.keep(thing{Size: "s"}, numbered(5)...) // one call tries, and concurrent ones are retried later
 	d.clock.Step(2 * time.Second)
 	if result := d.keep(thing{Size: "s"}, numbered(5)...); result.Outcome.Kind() != outcome.KindDone {
 		t.Errorf("after it is back: %v", result.Outcome)
 	}
-	// A process that began in the meantime knows nothing, and says so.
+	// A process that started in the meantime knows nothing, and reports that.
 	s.before = func(string) error { return errors.New("away") }
 	if result := newDesk(t, d.clock, st, finding{s}).keep(thing{}, "0"); !result.Unknown {
 		t.Errorf("a new process takes what it cannot see for known: %+v", result)
 	}
 }
 
-// Credentials that expired are told; others are tried at once.
+// Expired credentials are reported. New credentials are used at once.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -214,7 +213,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// nameless returns no id.
+// nameless returns an empty ID.
 type nameless struct{ finding }
 
 func (n nameless) Create(context.Context, external.Mark, thing) (string, error) { return "", nil }
@@ -228,8 +227,7 @@ func TestEmptyID(t *testing.T) {
 	}
 }
 
-// What is refused of a system that cannot be asked by key leaves no mark that a person would have to
-// clear up.
+// If a system that cannot be queried by key rejects a resource, no mark remains that a person would have to remove.
 func TestRefusedLeavesNoMark(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -245,7 +243,7 @@ func TestRefusedLeavesNoMark(t *testing.T) {
 	}
 }
 
-// More calls than the rate allows come later, and what was seen counts in the meantime.
+// Calls beyond the rate limit are delayed, and the last observation is used in the meantime.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -260,7 +258,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// What was made at the same time is looked at again at different times, up to a tenth later than asked for.
+// Things that were created at the same time are observed again at different times, up to a tenth later than configured.
 func TestLooksAreSpread(t *testing.T) {
 	t.Parallel()
 	all := map[time.Duration]bool{}
@@ -275,7 +273,7 @@ func TestLooksAreSpread(t *testing.T) {
 	}
 }
 
-// A rehearsal looks, and does nothing.
+// A rehearsal observes and changes nothing.
 func TestRehearse(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -286,8 +284,8 @@ func TestRehearse(t *testing.T) {
 	}
 }
 
-// Whoever waits for its turn until its mark has grown too old begins nothing under it: to others it is over
-// after a time that counts from the mark.
+// A call that waits until its mark has expired does not create anything under it: other processes consider the mark over some
+// time after it was set.
 func TestACreationWaitsNoLongerThanItsMark(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -362,7 +360,7 @@ func TestForgedRecord(t *testing.T) {
 	}
 }
 
-// A record that an earlier process wrote is proven once, by the key; the next looks cost nothing more.
+// A record of an earlier process is verified once by key. Later observations cost nothing more.
 func TestRecordIsProvenOnce(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}

@@ -78,7 +78,7 @@ func (it *item) pause() time.Duration {
 	return spread(backoff(it.memory.tries-1, timing.firstWait, it.longest()))
 }
 
-// longest is the longest time between two looks at what is not as it should be.
+// longest returns the longest interval between two observations of a resource that is not in the desired state.
 func (it *item) longest() time.Duration { return cmp.Or(it.kind.Poll, external.DefaultPoll) }
 
 // told returns the outcome of an item without an error.
@@ -98,7 +98,7 @@ func (it *item) told(after time.Duration) outcome.Outcome {
 	return outcome.Again(after)
 }
 
-// postponed reports whether nothing went wrong but that there are many calls.
+// postponed reports whether the only problem is the rate limit.
 func (it *item) postponed() bool {
 	var busy *busyError
 	return errors.As(it.err, &busy)

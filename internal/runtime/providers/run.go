@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// callsAtOnce is how many calls a reconcile makes at the same time.
+	// callsAtOnce is the maximum number of concurrent calls of a reconcile.
 	callsAtOnce = 4
 	// maxSteps is how many steps a resource may take in one reconcile: a replacement takes ten.
 	maxSteps = 24
@@ -107,8 +107,8 @@ func (r *run) read(it *item) {
 	it.Deleted = it.Entry.ID != "" && m.deleted == it.Entry.ID && now.Before(m.again)
 }
 
-// recall uses what was seen of late, if it was for the same. Where others are looked at, due, so is what would be
-// within a tenth of its time: else each resource of an object would have reconciles of its own.
+// recall uses a recent observation if it was made for the same desired state. If other resources are observed now (due), observations
+// that are due within a tenth of their interval are made now too: otherwise each resource of an object would cause its own reconciles.
 func (it *item) recall(now time.Time, due bool) {
 	m := it.memory
 	if !it.wanted.equal(m.wanted) {

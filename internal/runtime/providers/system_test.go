@@ -17,14 +17,14 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/providers"
 )
 
-// thing is what the tests want and see.
+// thing is both the desired and the observed state in the tests.
 type thing struct {
 	Size, Color string
 	key, token  string
 }
 
-// system is an external system in memory: things with ids, of which a key is a field, and the calls
-// that came. Whatever happens to a caller happens in before and after.
+// system is an external system in memory. It stores things by ID, each with a key as a field, and records the calls. before
+// and after can affect the caller.
 type system struct {
 	mu     sync.Mutex
 	things map[string]thing
@@ -41,7 +41,7 @@ func newSystem() *system {
 	return &system{things: map[string]thing{}, dying: map[string]bool{}}
 }
 
-// do is one call: what comes before, its effect, what comes after.
+// do executes one call: before, the effect, after.
 func (s *system) do(call string, effect func() error) error {
 	s.mu.Lock()
 	s.calls = append(s.calls, call)
@@ -151,7 +151,7 @@ func (s finding) Find(_ context.Context, key string) (id string, err error) {
 	return id, err
 }
 
-// once is a system in which a key can be used once.
+// once is a system that accepts each key once.
 type once struct{ finding }
 
 func (once) CreatesOnce() {}
@@ -173,10 +173,10 @@ func (s once) Create(ctx context.Context, mark external.Mark, want thing) (id st
 	return id, err
 }
 
-// errConflict is what the loser of two writes gets.
+// errConflict is the error for the second of two concurrent writes.
 var errConflict = errors.New("somebody else wrote it")
 
-// store holds a record: of two writers that read the same version, one fails.
+// store holds a record. If two writers read the same version, one of them fails.
 type store struct {
 	mu      sync.Mutex
 	text    string
@@ -186,8 +186,7 @@ type store struct {
 	before, after func() error
 }
 
-// desk is an operator's part of a test: a process that has a keeper, and reads the record again for each
-// reconcile.
+// desk simulates an operator process with a keeper. It reads the record again for each reconcile.
 type desk struct {
 	*testing.T
 	*providers.Keeper
@@ -208,7 +207,7 @@ func newClock() *testclock.FakeClock {
 	return testclock.NewFakeClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 }
 
-// keep runs one reconcile that wants things of these names.
+// keep runs one reconcile for things with these names.
 func (d *desk) keep(want thing, names ...string) providers.Result {
 	return d.keepAs(want, external.Wish{}, nil, names...)
 }
@@ -251,7 +250,7 @@ func (d *desk) task(want thing, wish external.Wish, said map[external.Ref]string
 
 func ref(name string) external.Ref { return external.Ref{Kind: "thing", Name: name} }
 
-// write is an update with a version that was read.
+// write is an update that requires the version that was read.
 func (s *store) write(r *external.Record, read *int) error {
 	if s.before != nil {
 		if err := s.before(); err != nil {

@@ -28,7 +28,7 @@ func TestAnswerLostAtEveryMoment(t *testing.T) {
 	}
 }
 
-// lostAt lets everything happen but the nth answer, and returns false where there are not as many.
+// lostAt executes everything, but loses the nth response. It returns false if there are fewer responses.
 func lostAt(t *testing.T, n int) bool {
 	t.Helper()
 	s, st, clock := newSystem(), &store{}, newClock()
@@ -65,7 +65,7 @@ func TestNotedLater(t *testing.T) {
 	d := newDesk(t, newClock(), st, s)
 	writes := 0
 	st.before = func() error {
-		if writes++; writes == 2 { // the first one marks
+		if writes++; writes == 2 { // the first one writes the mark
 			return errors.New("the API server is away")
 		}
 		return nil
@@ -115,7 +115,7 @@ func expireAfter(t *testing.T, provider func(*system) external.Provider[thing, t
 	}
 	s.before = nil
 	d.options = append(d.options, external.System("host", "2"))
-	result := d.keep(thing{}, numbered(10)...) // the clock stands still
+	result := d.keep(thing{}, numbered(10)...) // the clock does not advance
 	if got := s.keys(); result.Outcome.Kind() != outcome.KindDone || !slices.Equal(got, wanted(numbered(10))) || s.next != 10 {
 		t.Errorf("after %d creations, with other credentials: %v, %d are made\n%s", good, result.Outcome, s.next, st.text)
 	}
@@ -238,7 +238,7 @@ func TestOneTries(t *testing.T) {
 	}
 }
 
-// A provider that panics when it is asked whether its system is back does not keep the system from being asked again.
+// If a provider panics while it checks whether its system is available again, the system is still checked later.
 func TestAPanicIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSystem()
@@ -276,7 +276,7 @@ func TestStopIsNoOutage(t *testing.T) {
 	}
 }
 
-// shy does not show what was made before it was looked for twice.
+// shy shows a created thing only from the third observation on.
 type shy struct {
 	finding
 	looks *int
@@ -344,8 +344,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// A creation that waited for its turn longer than a mark is good for is marked again first: who saw the mark would
-// take it to be over.
+// If a creation waited for its turn until its mark expired, it is marked again first: another process that saw the mark would
+// consider it over.
 func TestTurnAfterTheMark(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -356,7 +356,7 @@ func TestTurnAfterTheMark(t *testing.T) {
 		}
 		return nil
 	}
-	names := numbered(5) // four are called at once
+	names := numbered(5) // four calls run concurrently
 	for range 5 {
 		d.keep(thing{}, names...)
 	}

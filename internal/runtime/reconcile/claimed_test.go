@@ -21,7 +21,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// counting is a mapper that knows one kind, and counts what it is asked.
+// counting is a mapper that knows one kind and counts its calls.
 type counting struct {
 	meta.RESTMapper
 	asked int
@@ -115,7 +115,7 @@ func TestClaimedKindsAreLimited(t *testing.T) {
 		"":                                     0,
 		"ConfigMap,Deployment.apps":            2,
 		strings.Join(many, ","):                maxClaimed,
-		strings.Repeat("x", maxClaimedBytes+1): 0, // a name that is cut is another name
+		strings.Repeat("x", maxClaimedBytes+1): 0, // a truncated name is a different name
 		"A," + strings.Repeat("x", 256<<10):    1,
 	} {
 		if got := claimedKinds(map[string]string{plan.KindsAnnotation: text}); len(got) != want {

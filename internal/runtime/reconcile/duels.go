@@ -13,8 +13,8 @@ import (
 // ReasonContested: another field manager reverts a child as often as it is repaired.
 const ReasonContested = "Contested"
 
-// duel returns what to report of dueling controllers; held is how long the first of the repairs is held back. While a
-// duel lasts the object is not ready, also in the moments in which it is: what the spec wants does not stay.
+// duel returns the report about dueling controllers. held is how long the first of the repairs is held back. During a duel
+// the object is not ready, even at moments at which it matches the spec, because that state does not last.
 func duel(duels *dueling.Ledger, held time.Duration, now time.Time) (message string, o outcome.Outcome) {
 	contests, over := duels.Contests(now)
 	if len(contests) == 0 {
@@ -24,7 +24,7 @@ func duel(duels *dueling.Ledger, held time.Duration, now time.Time) (message str
 	return message, outcome.Retry(max(cmp.Or(held, over.Sub(now)), time.Millisecond), ReasonContested, message)
 }
 
-// undoes returns the changes by others that an action reverts; nothing for most actions.
+// undoes returns the changes by others that an action reverts. For most actions there are none.
 func (c *carrier) undoes(action plan.Action) []dueling.Change {
 	switch action.Verb {
 	case plan.Repair:

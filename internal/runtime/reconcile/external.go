@@ -132,7 +132,7 @@ func (o *object[T]) writeRecord(ctx context.Context, record *external.Record, de
 func (o *object[T]) tryRecord(ctx context.Context, text string, declared bool) error {
 	edited := o.before.DeepCopyObject().(T)
 	annotations := with(edited.GetAnnotations(), map[string]string{external.RecordAnnotation: text})
-	delete(annotations, external.ResolvedAnnotation) // what was said is taken up
+	delete(annotations, external.ResolvedAnnotation) // the statement has been applied
 	switch {
 	case text != "":
 		controllerutil.AddFinalizer(edited, ExternalFinalizer)
@@ -140,7 +140,7 @@ func (o *object[T]) tryRecord(ctx context.Context, text string, declared bool) e
 		delete(annotations, external.RecordAnnotation)
 		controllerutil.RemoveFinalizer(edited, ExternalFinalizer)
 	default:
-		delete(annotations, external.RecordAnnotation) // the next one is to be made
+		delete(annotations, external.RecordAnnotation) // the next resource will be created
 	}
 	edited.SetAnnotations(annotations)
 	if err := o.Client.Patch(ctx, edited, locked(o.before), client.FieldOwner(o.manager)); err != nil {

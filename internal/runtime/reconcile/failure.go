@@ -56,8 +56,8 @@ const (
 	ReasonFailed = "ReconcileFailed"
 )
 
-// explain is the rule by which an error becomes an outcome: an error that others may fix
-// at any time is retried soon and then at growing intervals; one that only a user can fix, at slowRetry.
+// explain converts an error to an outcome: if others may fix the cause at any time, it is retried soon and then at growing
+// intervals; if only a user can fix it, at slowRetry.
 func explain(err error) outcome.Outcome {
 	if reason := terminal(err); reason != "" {
 		return outcome.Stalled(reason, err.Error())
@@ -129,29 +129,29 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// isTooLarge: a request has a limit in the API server, and an object another one in etcd.
+// isTooLarge reports whether a request exceeds the limit of the API server, or an object the limit of etcd.
 func isTooLarge(err error) bool {
 	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "etcdserver: request is too large")
 }
 
-// isAgainstSchema: a field that its kind does not have, or a value of the wrong type. The API
-// server calls its failure to read such an apply an error of its own.
+// isAgainstSchema reports whether a field does not exist in its kind, or has a value of the wrong type. The API server
+// reports its failure to read such an apply as an internal error.
 func isAgainstSchema(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
-// isMissingNamespace: of an apply, it can only be the namespace that is not found.
+// isMissingNamespace reports whether a namespace was not found. For an apply, nothing else can be missing.
 func isMissingNamespace(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
-// again lets a stalled object be tried again slowly.
+// again adds slow retries to a stalled outcome.
 func again(stalled outcome.Outcome) outcome.Outcome {
 	return outcome.Combine(stalled, outcome.Retry(timing.slowRetry, "", ""))
 }
 
-// isTerminating: a namespace that is being deleted refuses new objects in the same way as a
+// isTerminating reports whether a namespace is being deleted. Such a namespace rejects new objects with the same status as a
 // missing permission.
 func isTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating")

@@ -102,7 +102,7 @@ func dismantle[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T
 	return outcome.Combine(outcome.Wait(ReasonDeleting, beforeIt(actions)), o), nil
 }
 
-// beforeIt says what an object that is being deleted waits for.
+// beforeIt describes what an object that is being deleted waits for.
 func beforeIt(actions []plan.Action) string {
 	for _, action := range slices.Backward(actions) {
 		if action.Verb != plan.Release {

@@ -19,13 +19,13 @@ import (
 // Objects without such steps do not get it.
 const StepsFinalizer = "operon.dev/steps"
 
-// lockedTries is how often a write is tried that conflicts with other writes to the object.
+// lockedTries is the maximum number of attempts for a write that conflicts with other writes to the object.
 const lockedTries = 5
 
-// saveJournal writes a journal, on condition that the one which is stored is that of the reconcile.
+// saveJournal writes a journal, on condition that the stored journal is still the one that the reconcile read.
 func (o *object[T]) saveJournal(ctx context.Context, j *journal.Journal) (*journal.Journal, error) {
 	if journal.Same(j, *journalOf(o.before)) {
-		return j, o.confirm(ctx) // such as that of a step that is being undone, which a crash interrupted
+		return j, o.confirm(ctx) // for example, if a crash interrupted the undoing of a step
 	}
 	var written T
 	err := o.writeLocked(ctx, func() error {
@@ -92,8 +92,8 @@ func (o *object[T]) releaseSteps(ctx context.Context) error {
 	return o.editStepsFinalizer(ctx, controllerutil.RemoveFinalizer)
 }
 
-// writeLocked writes under the condition that nobody did since the object was read, unless that left the
-// journal as it was.
+// writeLocked writes on condition that no other client has written the object since it was read, unless that write left the
+// journal unchanged.
 func (o *object[T]) writeLocked(ctx context.Context, write func() error) error {
 	var err error
 	for range lockedTries {
@@ -107,8 +107,8 @@ func (o *object[T]) writeLocked(ctx context.Context, write func() error) error {
 	return err
 }
 
-// confirm returns durable.ErrSuperseded if the journal is no longer the one of the reconcile. Writes then build on
-// the object as it is now.
+// confirm returns durable.ErrSuperseded if the journal is no longer the one that the reconcile read. Later writes are based
+// on the current object.
 func (o *object[T]) confirm(ctx context.Context) error {
 	now, err := newObject[T](o.kind)
 	if err != nil {
@@ -156,7 +156,7 @@ func checkWorker[T client.Object](roles author.Roles[T], object T) error {
 	return nil
 }
 
-// dropSteps empties what an object's steps say of themselves.
+// dropSteps clears the messages in the journal of an object's steps.
 func dropSteps(object any) {
 	if field := journalOf(object); field != nil && *field != nil {
 		(*field).DropMessages()

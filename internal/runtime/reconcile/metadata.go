@@ -84,9 +84,9 @@ func with[K comparable, V any](all, more map[K]V) map[K]V {
 	return both
 }
 
-// MetadataAnnotation is the prefix of the annotation on an object that lists the labels and annotations which an operator
-// set on it, because its composer declared them: metadata.operon.dev/NAME: "labels=a,b annotations=c". The manager's
-// cache has no managedFields that could tell. A key that leaves the list is removed from the object.
+// MetadataAnnotation is the prefix of the annotation on an object that lists the labels and annotations which an operator set
+// on it, because its composer declared them: metadata.operon.dev/NAME: "labels=a,b annotations=c". The manager's cache does
+// not contain managedFields, which would show this. A key that is removed from the list is removed from the object.
 const MetadataAnnotation = "metadata.operon.dev/"
 
 // describe sets the labels and annotations that a composer declared for the object itself, and removes those that it no

@@ -95,7 +95,7 @@ func (r *reader) all(ctx context.Context) (children, error) {
 			continue
 		}
 		seen.live[id] = live
-		if !live.Deleting { // or it would be seen once more after it was removed on purpose
+		if !live.Deleting { // otherwise it would be recorded again after it was removed on purpose
 			r.family.Saw(live)
 		}
 	}

@@ -71,7 +71,7 @@ func (f filled) Data(object client.Object) ([]byte, error) {
 	for _, field := range f.fields {
 		value, found, err := unstructured.NestedFieldCopy(values, field...)
 		if err != nil || !found || value == nil {
-			continue // the refusal of the next request says so
+			continue // the response to the next request reports it
 		}
 		if err := unstructured.SetNestedField(patch, value, field...); err != nil {
 			return nil, err

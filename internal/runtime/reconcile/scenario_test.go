@@ -20,13 +20,13 @@ import (
 )
 
 // story is the upper half of a scenario file. A Box is created with the data, and then the steps are executed in order. The
-// data says, in the words of script, what the operator composes and does.
+// data defines, in the format of script, what the operator composes and does.
 type story struct {
-	// Why says what the scenario shows.
+	// Why describes what the scenario shows.
 	Why string `json:"why"`
 	// Role is the role that the composer has besides Compose and Observe: work, default or external.
 	Role string `json:"role"`
-	// Data of the Box, in the words of script.
+	// Data of the Box, in the format of script.
 	Data map[string]string `json:"data"`
 	// Annotations of the Box.
 	Annotations map[string]string `json:"annotations"`
@@ -36,7 +36,7 @@ type story struct {
 	Given []string `json:"given"`
 	Steps []struct {
 		What string `json:"what"`
-		// Do are changes, in the words of change.
+		// Do are changes, in the format of change.
 		Do []string `json:"do"`
 		// Wait is how much time passes after that.
 		Wait string `json:"wait"`

@@ -29,7 +29,7 @@ var timing = struct {
 	claimedEvery: time.Minute,
 	unknownFor:   10 * time.Minute,
 
-	// finishing is how long a running reconcile may continue after the operator was told to stop. It is less than the
-	// 30 s for which controller-runtime waits for its workers.
+	// finishing is how long a running reconcile may continue after the operator has to stop. It is less than the 30 s for
+	// which controller-runtime waits for its workers.
 	finishing: 20 * time.Second,
 }

@@ -112,7 +112,7 @@ func apply(t *testing.T, endpoint resourceclient.Endpoint, namespace, name strin
 	return answer
 }
 
-// Kinds that the cluster or the scheme lacks are errors that say so.
+// Kinds that the cluster or the scheme lacks result in errors that report this.
 func TestMissingKinds(t *testing.T) {
 	t.Parallel()
 	w, _ := newWire(t)

@@ -120,7 +120,7 @@ func TestNothingIsWrittenWhenTheLeaseMayHaveRunOut(t *testing.T) {
 	if !Lost(ctx) {
 		t.Error("the work goes on")
 	}
-	// Neither where the clock that stops in sleep says so, nor the one that a person may set.
+	// The lease is also invalid if only the wall clock (which can be set) or the monotonic clock (which stops in sleep) says so.
 	f.change(func() { f.heartbeat.renewed = monotonic(time.Now().Add(-f.timing.valid), f.timing.valid) })
 	if f.valid() {
 		t.Error("a lease that ran out by the wall clock is valid")
@@ -135,8 +135,8 @@ func TestNothingIsWrittenWhenTheLeaseMayHaveRunOut(t *testing.T) {
 	}
 }
 
-// monotonic moves the monotonic reading of a time, which differs from the wall clock's where a machine slept.
-// Package time has no function for that: the reading is its second word.
+// monotonic moves the monotonic reading of a time, which differs from the wall clock after a machine has slept. Package time
+// has no function for that: the reading is its second word.
 func monotonic(at time.Time, by time.Duration) time.Time {
 	*(*time.Duration)(unsafe.Add(unsafe.Pointer(&at), 8)) += by
 	return at

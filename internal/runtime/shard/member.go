@@ -117,7 +117,7 @@ func New(cfg Config) (*Member, error) {
 	return &Member{base: b, heartbeat: h, peers: p, assignment: a, slots: s}, nil
 }
 
-// NeedLeaderElection tells the manager that every replica runs this.
+// NeedLeaderElection makes the manager run this in every replica.
 func (m *Member) NeedLeaderElection() bool { return false }
 
 // Start takes part until ctx ends, and then gives all slots away.
@@ -211,7 +211,7 @@ func (m *Member) leave(life context.Context) {
 	m.mu.Lock()
 	m.heartbeat.leaving = true
 	m.mu.Unlock()
-	m.heartbeat.renew(patient) // says so
+	m.heartbeat.renew(patient) // announces that
 	for patient.Err() == nil && m.holds() {
 		again := m.step(patient)
 		select {

@@ -9,7 +9,7 @@ var timing = struct{ firstLook, lastLook, lastPatience, syncDeadline time.Durati
 	firstLook: time.Second,
 	lastLook:  10 * time.Second,
 
-	// lastPatience is how long a reconcile waits for a watch to start after it was told to stop: longer than the API server
+	// lastPatience is how long a reconcile waits for a watch to start after it has to stop: longer than the API server
 	// usually takes, and less than a reconcile may take to finish.
 	lastPatience: 5 * time.Second,
 

@@ -52,7 +52,7 @@ func (d *definition) settled(live *unstructured.Unstructured, now time.Time) tim
 	}
 	stored, _, err := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
 	if err == nil && !slices.ContainsFunc(stored, func(version string) bool { return version != d.reads }) {
-		return now // nothing is to be converted
+		return now // no conversion is needed
 	}
 	if d.unconverted {
 		return d.seen.Add(migrate.Settle)

@@ -25,9 +25,8 @@ import (
 // pressure is the number of concurrent requests while certificates are rotated.
 const pressure = 4
 
-// Certificates are renewed, and CAs replaced, without one failed request, while three replicas
-// serve and the first one to act stores. Replicas end in the meantime, and others replace them; the leader
-// ends first, and there is no leader from then on.
+// Certificates are renewed, and CAs replaced, without one failed request, while three replicas serve and the first one to act
+// stores. Replicas end in the meantime, and others replace them. The leader ends first, and after that there is no leader.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -53,8 +53,8 @@ func listening(t *testing.T) (s *Server, ask func() (reused, closes bool), stop 
 	}, stop
 }
 
-// Clients keep connections open, and the last response on one says that it closes: a request that is in
-// flight on a connection while it is closed is lost.
+// Clients keep connections open, and the last response on a connection announces that it closes: a request that is in flight
+// on a connection while it is closed is lost.
 func TestConnectionsCloseWithAnAnswer(t *testing.T) {
 	t.Parallel()
 	s, ask, stop := listening(t)

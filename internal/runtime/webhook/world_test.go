@@ -48,7 +48,7 @@ type world struct {
 	balancer *balancer
 	clock    *testclock.FakeClock
 	policies []webhook.Policy // of replicas to start
-	probes   int              // by which it was found out what the API server has heard of
+	probes   int              // number of probes of what the API server has received
 }
 
 const service = "asked"
