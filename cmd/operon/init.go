@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,7 +51,10 @@ No file is overwritten, and a command that fails leaves nothing behind.`,
 	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if from != "" {
-			chart.Domain = wanted.Domain
+			if wanted.Module != "" || wanted.Operon != "" {
+				return usageError{errors.New("--module and --operon are for projects with Go sources: leave them out with --from")}
+			}
+			chart.Domain, chart.CI = wanted.Domain, wanted.CI
 			return initFromChart(command, chart, args, dryRun)
 		}
 		wanted.Dir = directoryOf(args)

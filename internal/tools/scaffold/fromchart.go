@@ -29,6 +29,8 @@ type FromChart struct {
 	// Group, Version and Kind are the API group, version and kind of the custom resources. The defaults are charts, v1alpha1, and the
 	// chart's name.
 	Group, Version, Kind string
+	// CI adds workflows that test and release the project.
+	CI bool
 }
 
 // Plan plans the files of the new project. tell receives lines about the progress.
@@ -55,8 +57,28 @@ func (o FromChart) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	if err := p.addManifests(ctx, chart, name, kind); err != nil {
 		return nil, err
 	}
+	if err := o.addWorkflows(p, name); err != nil {
+		return nil, err
+	}
 	p.Next = []string{"operon up"}
 	return p, p.check()
+}
+
+// addWorkflows plans the workflows, if they are wanted. They install the release of this command, or the latest one if it is none.
+func (o FromChart) addWorkflows(p *Plan, name string) error {
+	if !o.CI {
+		return nil
+	}
+	release := builtVersion()
+	if release == "" {
+		release = "latest"
+	}
+	for path, template := range workflows {
+		if err := p.fill(path, template, map[string]string{"Name": name, "Release": release}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addManifests plans the manifests that are derived from the chart.

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/scaffold"
 	"github.com/operon-framework/operon/local/localtest"
@@ -37,6 +40,27 @@ func TestFromChart(t *testing.T) {
 	localtest.Shared(t).InstallCRDs(t, filepath.Join(dir, "config/crd")) // the API server accepts the schema
 	if _, err := try(t, scaffold.FromChart{Dir: dir, Chart: someChart}); err == nil || !strings.Contains(err.Error(), "has a watches.yaml already") {
 		t.Errorf("a second time: %v", err)
+	}
+}
+
+// The workflows of an operator without Go use no module, and what they run works in a new project.
+func TestFromChartWithWorkflows(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "till-operator")
+	carryOut(t, scaffold.FromChart{Dir: dir, Chart: someChart, CI: true})
+	for file, want := range map[string][]string{
+		"test.yaml":    {"go-version: stable", "cmd/operon@latest\n", "operon generate --check", "operon lint", "operon prove"},
+		"release.yaml": {"go-version: stable", "cmd/operon@latest\n", "operon build", "operon chart push \"dist/till-operator-"},
+	} {
+		text := testaid.Read(t, filepath.Join(dir, ".github/workflows", file))
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s lacks %q", file, part)
+			}
+		}
+		if strings.Contains(text, "go.mod") || strings.Contains(text, "go test") || yaml.Unmarshal([]byte(text), &map[string]any{}) != nil {
+			t.Errorf("%s is\n%s", file, text)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"golang.org/x/mod/module"
@@ -25,6 +26,9 @@ type Init struct {
 	// CI adds workflows that test and release the project.
 	CI bool
 }
+
+// workflows are the templates of the files that test and release a project.
+var workflows = map[string]string{".github/workflows/test.yaml": "ci.yaml", ".github/workflows/release.yaml": "release.yaml"}
 
 // DefaultDomain is the domain of projects that do not set one.
 const DefaultDomain = "example.com"
@@ -62,7 +66,7 @@ func (o Init) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	about := map[string]string{"Name": name, "Domain": o.Domain, "Dir": filepath.Base(o.Dir)}
 	files := map[string]string{"main.go": "main.go", "README.md": "project.md"}
 	if o.CI {
-		files[".github/workflows/test.yaml"], files[".github/workflows/release.yaml"] = "ci.yaml", "release.yaml"
+		maps.Copy(files, workflows)
 	}
 	for path, template := range files {
 		if err := p.fill(path, template, about); err != nil {
