@@ -5,11 +5,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/Masterminds/sprig/v3"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
 // unrepeatable contains the template functions that return a different result each time.
@@ -20,25 +25,36 @@ var unrepeatable = []string{
 }
 
 // generated stores the results of unrepeatable functions in a release, so that they return the same results again. A call is
-// identified by its function, its arguments and the number of equal calls before it.
+// identified by its function, its arguments, the template file, and the number of equal calls before it in this file. Calls that are
+// added to other files therefore do not change the identity of a call.
 type generated struct {
-	data map[string][]byte
+	data  map[string][]byte
+	calls int
+	// files contains the keys of the template files of the chart. running contains the executions of files in progress; the innermost is
+	// the last.
+	files   map[string]bool
+	running []execution
+}
+
+// execution is one execution of a template file.
+type execution struct {
+	file string
 	seen map[string]int
 }
 
 func newGenerated(data map[string][]byte) *generated {
-	return &generated{data: data, seen: map[string]int{}}
+	return &generated{data: data, files: map[string]bool{}, running: []execution{{seen: map[string]int{}}}}
 }
 
 // trial returns a generated that ends the rendering at the first call of a function. It shows whether there is such a call.
 func trial() *generated { return newGenerated(nil) }
 
 // used reports whether a function was called.
-func (g *generated) used() bool { return len(g.seen) > 0 }
+func (g *generated) used() bool { return g.calls > 0 }
 
 // functions returns the unrepeatable functions with stored results.
 func (g *generated) functions() template.FuncMap {
-	all, own := sprig.TxtFuncMap(), template.FuncMap{}
+	all, own := sprig.TxtFuncMap(), template.FuncMap{enterFunction: g.enter, leaveFunction: g.leave}
 	for _, name := range unrepeatable {
 		function := reflect.ValueOf(all[name])
 		own[name] = reflect.MakeFunc(function.Type(), func(arguments []reflect.Value) []reflect.Value {
@@ -50,10 +66,12 @@ func (g *generated) functions() template.FuncMap {
 
 // call returns the result of an earlier call, or else calls the function. The result of a failed call is not stored.
 func (g *generated) call(name string, function reflect.Value, arguments []reflect.Value) []reflect.Value {
-	key := g.key(name, arguments)
+	call := callOf(name, arguments)
+	key := g.key(call)
 	if g.data == nil {
 		panic("a trial ends here")
 	}
+	g.adopt(call, key)
 	results := make([]reflect.Value, function.Type().NumOut())
 	for i := range results {
 		results[i] = reflect.Zero(function.Type().Out(i))
@@ -75,14 +93,74 @@ func (g *generated) call(name string, function reflect.Value, arguments []reflec
 	return results
 }
 
-// key returns a key for a call. It is a valid key of a Secret, and does not reveal the arguments, which may be passwords.
-func (g *generated) key(name string, arguments []reflect.Value) string {
+// callOf identifies a call by its function and its arguments, without revealing them: they may be passwords.
+func callOf(name string, arguments []reflect.Value) string {
 	var text strings.Builder
 	for _, argument := range arguments {
 		fmt.Fprintf(&text, "%#v\x00", argument.Interface())
 	}
-	sum := sha256.Sum256([]byte(text.String()))
-	call := name + "-" + hex.EncodeToString(sum[:8])
-	g.seen[call]++
-	return fmt.Sprintf("%s-%d", call, g.seen[call])
+	return name + "-" + short(text.String())
+}
+
+func short(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// key returns a key for the next call in the current file. It is a valid key of a Secret.
+func (g *generated) key(call string) string {
+	g.calls++
+	current := g.running[len(g.running)-1]
+	current.seen[call]++
+	return fmt.Sprintf("%s-%s-%d", call, current.file, current.seen[call])
+}
+
+// adopt takes over the stored result of an equal call in a template file that the chart no longer has: the file was renamed.
+func (g *generated) adopt(call, key string) {
+	if _, stored := g.data[key]; stored {
+		return
+	}
+	for _, old := range slices.Sorted(maps.Keys(g.data)) {
+		file, found := strings.CutPrefix(old, call+"-")
+		if file, _, _ = strings.Cut(file, "-"); found && !g.files[file] {
+			g.data[key] = g.data[old]
+			delete(g.data, old)
+			return
+		}
+	}
+}
+
+// Functions at the beginning and the end of each template file. They return nothing to print.
+const (
+	enterFunction = "operonEnterFile"
+	leaveFunction = "operonLeaveFile"
+)
+
+// enter begins the execution of a file: by itself, or as a part of another one, for example for a checksum. Calls are counted anew, so
+// that both have the same results.
+func (g *generated) enter(file string) string {
+	g.running = append(g.running, execution{file, map[string]int{}})
+	return ""
+}
+
+func (g *generated) leave() string {
+	g.running = g.running[:len(g.running)-1]
+	return ""
+}
+
+// mark adds enter and leave to the template files of a chart and of the charts in it.
+func (g *generated) mark(c *chart.Chart) {
+	marked := make([]*common.File, len(c.Templates))
+	for i, file := range c.Templates {
+		key := short(path.Join(c.ChartFullPath(), file.Name))
+		g.files[key] = true
+		marked[i] = &common.File{
+			Name: file.Name, ModTime: file.ModTime,
+			Data: slices.Concat([]byte("{{ "+enterFunction+" \""+key+"\" }}"), file.Data, []byte("{{ "+leaveFunction+" }}")),
+		}
+	}
+	c.Templates = marked
+	for _, dependency := range c.Dependencies() {
+		g.mark(dependency)
+	}
 }

@@ -109,6 +109,7 @@ func (c *Chart) execute(ctx context.Context, in input) (map[string]string, error
 	if err != nil {
 		return nil, operon.TerminalError(ReasonInvalidValues, fmt.Errorf("chart %s: %s", c.Name(), oneLine(err)))
 	}
+	in.generated.mark(chart)
 	functions := in.generated.functions()
 	functions["lookup"] = in.lookup.find
 	files, err := engine.Engine{CustomTemplateFuncs: functions}.RenderWithContext(ctx, chart, top)
