@@ -85,7 +85,7 @@ func TestQuestionsAreAskedUntilTheAnswerFits(t *testing.T) {
 }
 
 // Every command has examples, and the command accepts each line of them.
-func TestExamplesCanBePasted(t *testing.T) {
+func TestExamplesParse(t *testing.T) {
 	t.Parallel()
 	checkExamples(t, newRoot())
 }
