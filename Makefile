@@ -4,7 +4,7 @@ MODULES := cluster . $(EXAMPLES) bench
 
 BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster
 # The target lint runs go vet, so that tests do not. Without debug information, linking takes half the time.
-GO_TEST = $(BINARY) go test -vet=off -ldflags=-w -p 3 -parallel 8 -timeout 20m
+GO_TEST = $(BINARY) go test -vet=off -ldflags=-w -p 3 -parallel 8 -timeout 40m
 # These run without the race detector: commands and generators start no goroutines and would take five times as long, and most of
 # the gallery is skipped with it.
 TOOLS := ./cmd/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/...

@@ -116,7 +116,7 @@ func TestGallery(t *testing.T) {
 const (
 	boundedPlans  = 15
 	boundedBudget = time.Minute
-	boundedTime   = 3 * time.Minute
+	boundedTime   = 90 * time.Second
 	boundedRecall = 0.5
 	// boundedSide is the number of parallel searches. Each of them runs several test cases at a time.
 	boundedSide = 3
