@@ -55,11 +55,13 @@ keyring holds secret keys: export one from GnuPG with "gpg --export-secret-keys 
 	set.StringVar(&options.Key, "key", "", "`NAME` of the key to sign with, or a part of it")
 	set.StringVar(&options.Keyring, "keyring", "", "`FILE` with secret keys")
 	set.StringVar(&passphrase, "passphrase-file", "", "`FILE` with the passphrase of the key")
-	command.MarkFlagsRequiredTogether("key", "keyring")
 	output.addFlag(command, "the archive")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := output.check(); err != nil {
 			return err
+		}
+		if (options.Key == "") != (options.Keyring == "") {
+			return usageError{errors.New("--key and --keyring belong together: the name of the key, and the file that has it")}
 		}
 		if options.Dir = "chart"; len(args) > 0 {
 			options.Dir = args[0]

@@ -293,6 +293,13 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	again := packaged(t, chart.PackageOptions{Dir: source(t), Version: "1.2.0+build.3", AppVersion: "9", To: filepath.Dir(made.File)})
+	if _, err := chart.Push(t.Context(), again.File, to, func(string) {}); err == nil || !strings.Contains(err.Error(), ".prov is not for this archive") {
+		t.Errorf("with the signature of an earlier archive: %v", err)
+	}
+	if err := os.Remove(again.File + ".prov"); err != nil {
+		t.Fatal(err)
+	}
 	for what, call := range map[string][2]string{"not a packaged chart": {filepath.Join(source(t), "Chart.yaml"), to}, "want a path in a registry": {made.File, "https://" + to}} {
 		if _, err := chart.Push(t.Context(), call[0], call[1], func(string) {}); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%q: %v, want %s", call, err, what)

@@ -1,7 +1,10 @@
 package chart
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +57,9 @@ func Push(ctx context.Context, archive, to string, tell func(string)) (*Pushed, 
 	signature, err := os.ReadFile(archive + provenanceSuffix)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
+	}
+	if digest := sha256.Sum256(content); len(signature) > 0 && !bytes.Contains(signature, []byte(hex.EncodeToString(digest[:]))) {
+		return nil, fmt.Errorf("%s is not for this archive, which was packaged again: sign it with `operon chart package --key`, or remove the file", archive+provenanceSuffix)
 	}
 	scratch, err := image.NewScratch(ctx)
 	if err != nil {
