@@ -2,7 +2,9 @@ package engine
 
 import (
 	"errors"
-	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -97,11 +99,12 @@ func (w *Watch) register(scheme *runtime.Scheme) error {
 // Engine returns the name of the engine of a watch.
 func (w *Watch) Engine() string { return w.engine.Name() }
 
-// unknown returns the error for an entry that no engine recognizes.
-func unknown(engines []Engine) error {
+// unknown returns the error for an entry that no engine recognizes. It names the entry's own fields, one of which may be misspelled.
+func (w *Watch) unknown(engines []Engine) error {
 	var fields []string
 	for _, e := range engines {
 		fields = append(fields, e.Fields().Selecting...)
 	}
-	return fmt.Errorf("no engine recognizes the entry: want one of the fields %v", fields)
+	own := strings.Join(slices.Sorted(maps.Keys(w.fields)), ", ")
+	return w.Errorf("", "no engine recognizes the entry, which has the fields %s: it needs one of %s", own, strings.Join(fields, ", "))
 }

@@ -105,7 +105,7 @@ func readWatch(file string, node *yaml.Node, engines []Engine) (*Watch, error) {
 		}
 	}
 	if w.engine == nil {
-		return nil, w.Errorf("", "%v", unknown(engines))
+		return nil, w.unknown(engines)
 	}
 	if err := w.checkFields(); err != nil {
 		return nil, err

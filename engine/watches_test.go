@@ -82,7 +82,7 @@ func TestReadRejects(t *testing.T) {
 		{"broken", "- a: [\n", "not valid YAML"},
 		{"text", "- Till\n", "1: want an entry with group, version and kind"},
 		{"unknown field", entry + "  scrpt: x\n", `4: unknown field "scrpt": the noop engine reads group, version`},
-		{"no engine", "- version: v1\n  kind: Till\n  chart: x\n", "1: no engine recognizes the entry: want one of the fields [script]"},
+		{"no engine", "- version: v1\n  kind: Till\n  chart: x\n", "1: no engine recognizes the entry, which has the fields chart, kind, version: it needs one of script"},
 		{"no kind", "- version: v1\n  script: x\n", "1: version and kind must be set"},
 		{"duplicate kind", entry + "\n- version: v2\n  kind: Till\n  script: y\n", "6: Till has an entry already, in line 1"},
 		{"duplicate field", entry + "  kind: Drawer\n", "4: the field kind is set twice"},
