@@ -44,7 +44,7 @@ fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets 
 	each=$${FUZZTIME:-$$((3600 / $$(echo "$$tests" | wc -l)))s}; \
 	for test in $$tests; do \
 		echo "$${test%:*} $${test#*:} $$each"; \
-		(cd $${test%:*} && $(BINARY) go test -vet=off -run '^$$' -fuzz "^$${test#*:}\$$" -fuzztime $$each .) || failed="$$failed $${test#*:}"; \
+		(cd $${test%:*} && $(BINARY) go test -vet=off -run '^$$' -fuzz "^$${test#*:}\$$" -fuzztime $$each -fuzzminimizetime 5s .) || failed="$$failed $${test#*:}"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 coverage: binaries ## measure each package of the runtime by its own tests; fails below 80 percent

@@ -98,8 +98,9 @@ func (r *rollout) look(ctx context.Context) (done bool, err error) {
 	return false, r.judge(ctx, deployment, pods)
 }
 
-// stays reports whether the containers of the pods are running, and restarted ones have been running for a while: the status
-// of a Deployment shows the end of a container later than the status of its pod.
+// stays reports whether the containers of the pods are running, and have been for a while where nothing else shows that they
+// work: the status of a Deployment shows the end of a container later than the status of its pod, and the status of a pod later
+// than it happens.
 func (r *rollout) stays(pods []corev1.Pod) bool {
 	if r.running == nil {
 		r.running = map[string]time.Time{}
@@ -117,12 +118,21 @@ func (r *rollout) stays(pods []corev1.Pod) bool {
 			if r.running[container.ContainerID].IsZero() {
 				r.running[container.ContainerID] = time.Now()
 			}
-			if container.RestartCount > 0 && time.Since(r.running[container.ContainerID]) < timing.afterRestart {
+			proven := container.RestartCount == 0 && hasReadinessProbe(pod, container.Name)
+			if !proven && time.Since(r.running[container.ContainerID]) < timing.unproven {
 				stays = false
 			}
 		}
 	}
 	return stays
+}
+
+// hasReadinessProbe reports whether a container of a pod has a readiness probe. Without one, the kubelet reports it as ready as
+// soon as it has started.
+func hasReadinessProbe(pod corev1.Pod, container string) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+		return c.Name == container && c.ReadinessProbe != nil
+	})
 }
 
 // newest returns the label value that distinguishes pods of the newest template from earlier ones, whose problems no longer

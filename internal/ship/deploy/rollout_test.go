@@ -59,33 +59,41 @@ func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
 	}
 }
 
-// A restarted container counts only after it has run for a while, and a container that is not running never counts.
+// A container counts only after it has run for a while if it was restarted or has no readiness probe, and a container that is
+// not running never counts.
 func TestContainersHaveToStay(t *testing.T) {
 	t.Parallel()
-	running := func(id string, restarts int32) corev1.ContainerStatus {
-		return corev1.ContainerStatus{ContainerID: id, RestartCount: restarts, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	running := func(id, name string, restarts int32) corev1.ContainerStatus {
+		return corev1.ContainerStatus{ContainerID: id, Name: name, RestartCount: restarts, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	}
-	ended := corev1.ContainerStatus{ContainerID: "a", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}
+	ended := corev1.ContainerStatus{ContainerID: "a", Name: "probed", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "probed", ReadinessProbe: &corev1.Probe{}}, {Name: "unprobed"}}}
 	pods := func(status corev1.ContainerStatus) []corev1.Pod {
-		return []corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{running("other", 0), status}}}}
+		return []corev1.Pod{{Spec: spec, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{running("other", "probed", 0), status}}}}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r := &rollout{}
-		if !r.stays(pods(running("a", 0))) {
+		if !r.stays(pods(running("a", "probed", 0))) {
 			t.Error("a container that never ended is not trusted")
 		}
 		if r.stays(pods(ended)) {
 			t.Error("a container that ended is trusted")
 		}
-		if r.stays(pods(running("b", 1))) {
+		if r.stays(pods(running("b", "probed", 1))) {
 			t.Error("a container that has just restarted is trusted")
 		}
-		time.Sleep(timing.afterRestart) // takes no time in a synctest bubble
-		if r.stays(pods(running("c", 2))) {
+		if r.stays(pods(running("d", "unprobed", 0))) {
+			t.Error("a container without a readiness probe is trusted as soon as it has started")
+		}
+		time.Sleep(timing.unproven) // takes no time in a synctest bubble
+		if r.stays(pods(running("c", "probed", 2))) {
 			t.Error("a container that restarts again and again is trusted")
 		}
-		if !r.stays(pods(running("b", 1))) {
+		if !r.stays(pods(running("b", "probed", 1))) {
 			t.Error("a container that has run for a while is not trusted")
+		}
+		if !r.stays(pods(running("d", "unprobed", 0))) {
+			t.Error("a container without a readiness probe that has run for a while is not trusted")
 		}
 	})
 }

@@ -3,7 +3,7 @@ package deploy
 import "time"
 
 // timing holds the durations of this package.
-var timing = struct{ lookInterval, grace, afterRestart, undoTimeout time.Duration }{
+var timing = struct{ lookInterval, grace, unproven, undoTimeout time.Duration }{
 	// lookInterval is the interval at which pods are read.
 	lookInterval: 200 * time.Millisecond,
 
@@ -11,9 +11,9 @@ var timing = struct{ lookInterval, grace, afterRestart, undoTimeout time.Duratio
 	// before its Secret exists.
 	grace: 5 * time.Second,
 
-	// afterRestart is the time for which a container that ended during the rollout has to run before the deployment counts as
-	// ready: the kubelet's first backoff.
-	afterRestart: 10 * time.Second,
+	// unproven is the time for which a container that ended during the rollout, or has no readiness probe, has to run before
+	// the deployment counts as ready: the kubelet's first backoff.
+	unproven: 10 * time.Second,
 
 	// undoTimeout limits the removal of the objects of a failed first deployment, like the default timeout of Undeploy.
 	undoTimeout: DefaultTimeout,
