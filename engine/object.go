@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +28,8 @@ type Status struct {
 	Journal *journal.Journal `json:"journal,omitempty"`
 	// DeployedRelease is written by the Helm engine.
 	DeployedRelease *Release `json:"deployedRelease,omitempty"`
+	// LastRun is written by the Ansible engine.
+	LastRun *Run `json:"lastRun,omitempty"`
 }
 
 // Release is the release of a Helm chart.
@@ -39,12 +43,70 @@ type Release struct {
 	Manifest string `json:"manifest,omitempty"`
 }
 
+// Run is the last run of an Ansible role or playbook.
+type Run struct {
+	// Input identifies the spec, the variables and the files of the run.
+	Input string `json:"input"`
+	// Ended is the time of its end.
+	Ended metav1.Time `json:"ended"`
+	// Failed is the error of a run that failed.
+	Failed string `json:"failed,omitempty"`
+	// Result counts the tasks.
+	Result *RunResult `json:"result,omitempty"`
+	// RequeueAt is the time at which the run asked to be repeated.
+	RequeueAt *metav1.Time `json:"requeueAt,omitempty"`
+	// Open is the reason why the result may depend on more than Objects. Such a run is repeated after the reconcile period.
+	Open string `json:"open,omitempty"`
+	// Objects are the objects and lists that the run read and wrote. It is repeated when their version changes.
+	Objects []RunObject `json:"objects,omitempty"`
+}
+
+// RunResult counts the tasks of a run.
+type RunResult struct {
+	OK         int64  `json:"ok"`
+	Changed    int64  `json:"changed"`
+	Skipped    int64  `json:"skipped"`
+	Failures   int64  `json:"failures"`
+	Completion string `json:"completion"`
+}
+
+// RunObject is an object or a list that a run read or wrote.
+type RunObject struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	// Name is empty for a list.
+	Name string `json:"name,omitempty"`
+	// Selector is the label selector of a list.
+	Selector string `json:"selector,omitempty"`
+	// WithStatus means that a change of the status counts, because the run may have read it.
+	WithStatus bool `json:"withStatus,omitempty"`
+	// Version identifies the content. It is empty if the object does not exist.
+	Version string `json:"version,omitempty"`
+}
+
+// DeepCopy returns a copy that shares nothing with the run.
+func (r *Run) DeepCopy() *Run {
+	if r == nil {
+		return nil
+	}
+	copied := *r
+	copied.Ended, copied.RequeueAt = *r.Ended.DeepCopy(), r.RequeueAt.DeepCopy()
+	copied.Objects = slices.Clone(r.Objects)
+	if r.Result != nil {
+		result := *r.Result
+		copied.Result = &result
+	}
+	return &copied
+}
+
 // DeepCopyObject implements runtime.Object. The copy shares nothing with the object.
 func (o *Object) DeepCopyObject() runtime.Object {
 	copied := *o
 	copied.ObjectMeta = *o.ObjectMeta.DeepCopy()
 	copied.Spec = *o.Spec.DeepCopy()
 	copied.Status.Journal = o.Status.Journal.DeepCopy()
+	copied.Status.LastRun = o.Status.LastRun.DeepCopy()
 	copied.Status.Conditions = nil
 	for _, condition := range o.Status.Conditions {
 		copied.Status.Conditions = append(copied.Status.Conditions, *condition.DeepCopy())

@@ -208,6 +208,15 @@ func (w *Watch) Path(field string) (string, error) {
 	return path, nil
 }
 
+// Dir returns the directory of watches.yaml, as an absolute path if the current directory can be determined.
+func (w *Watch) Dir() string {
+	dir := filepath.Dir(w.file)
+	if path, err := filepath.Abs(dir); err == nil {
+		return path
+	}
+	return dir
+}
+
 // Errorf returns an error that begins with the position of a field, or of the entry if it lacks the field.
 func (w *Watch) Errorf(field, format string, args ...any) error {
 	line := w.node.Line

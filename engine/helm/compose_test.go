@@ -20,35 +20,35 @@ import (
 func TestFixedPoint(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.create("one", map[string]any{"replicas": int64(2)})
-	seen, stop := s.run()
-	s.awaitReady("one")
-	deployed := s.awaitCondition("one", "Deployed", metav1.ConditionTrue, "InstallSuccessful")
+	s.Add("one", map[string]any{"replicas": int64(2)})
+	seen, stop := s.Start()
+	s.AwaitReady("one")
+	deployed := s.AwaitCondition("one", "Deployed", metav1.ConditionTrue, "InstallSuccessful")
 	if deployed.Message != "The till one is red." {
 		t.Errorf("Deployed has the message %q, want the notes of the chart", deployed.Message)
 	}
-	s.quiet(seen)
+	s.Quiet(seen)
 	password := s.password("one")
 	stop()
 
-	again, _ := s.run()
-	s.awaitReady("one")
-	s.quiet(again)
-	if writes := again.writes(); len(writes) > 0 {
+	again, _ := s.Start()
+	s.AwaitReady("one")
+	s.Quiet(again)
+	if writes := again.Writes(); len(writes) > 0 {
 		t.Errorf("the operator started again and wrote %q", writes)
 	}
-	s.setSpec("one", `{"color":"blue"}`)
-	s.eventuallyConfig("one", "color", "blue")
-	s.awaitReady("one")
+	s.SetSpec("one", `{"color":"blue"}`)
+	s.EventuallyData("one", "color", "blue")
+	s.AwaitReady("one")
 	if got := s.password("one"); got != password {
 		t.Errorf("the password changed from %q to %q", password, got)
 	}
-	if got := s.config("one")["revision"]; got != "2" {
+	if got := s.Data("one")["revision"]; got != "2" {
 		t.Errorf("the chart was rendered with revision %s after one change, want 2", got)
 	}
-	s.awaitCondition("one", "Deployed", metav1.ConditionTrue, "UpgradeSuccessful")
-	s.quiet(again)
-	if release := s.status("one").DeployedRelease; release.Revision != 2 || strings.Contains(release.Manifest, password) {
+	s.AwaitCondition("one", "Deployed", metav1.ConditionTrue, "UpgradeSuccessful")
+	s.Quiet(again)
+	if release := s.StatusOf("one").DeployedRelease; release.Revision != 2 || strings.Contains(release.Manifest, password) {
 		t.Errorf("the status has the release %+v, want revision 2 and no password", release)
 	}
 }
@@ -56,7 +56,7 @@ func TestFixedPoint(t *testing.T) {
 func (s *shop) password(name string) string {
 	s.Helper()
 	var secret corev1.Secret
-	s.must(s.Get(s.Context(), client.ObjectKey{Namespace: s.Namespace, Name: name + "-password"}, &secret))
+	s.Must(s.Get(s.Context(), client.ObjectKey{Namespace: s.Namespace, Name: name + "-password"}, &secret))
 	if len(secret.Data["password"]) != 16 {
 		s.Fatalf("the Secret has %q, want a password of 16 characters", secret.Data)
 	}
@@ -67,12 +67,12 @@ func (s *shop) password(name string) string {
 func TestDriftAndPruning(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.create("one", map[string]any{"extra": true})
-	seen, _ := s.run()
-	s.awaitReady("one")
+	s.Add("one", map[string]any{"extra": true})
+	seen, _ := s.Start()
+	s.AwaitReady("one")
 
-	live := &appsv1.Deployment{ObjectMeta: s.named("one")}
-	s.must(s.Patch(t.Context(), live, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":5,"paused":true}}`))))
+	live := &appsv1.Deployment{ObjectMeta: s.Named("one")}
+	s.Must(s.Patch(t.Context(), live, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":5,"paused":true}}`))))
 	localtest.Eventually(t, "one replica again", func(ctx context.Context) error {
 		err := s.Get(ctx, client.ObjectKeyFromObject(live), live)
 		if err == nil && *live.Spec.Replicas != 1 {
@@ -91,39 +91,39 @@ func TestDriftAndPruning(t *testing.T) {
 		t.Errorf("the Deployment has labels %v and annotations %v, want those of Helm", labels, annotations)
 	}
 
-	s.setSpec("one", `{"extra":false}`)
-	s.eventuallyGone(&corev1.ConfigMap{ObjectMeta: s.named("one-extra")})
-	s.must(s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: s.named("one")}))
-	s.eventuallyConfig("one", "color", "red")
-	s.must(s.Patch(t.Context(), live, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":false}}`))))
-	s.awaitReady("one")
-	s.quiet(seen)
-	s.must(s.Delete(t.Context(), s.till("one", nil)))
-	s.eventuallyGone(live)
+	s.SetSpec("one", `{"extra":false}`)
+	s.EventuallyGone(&corev1.ConfigMap{ObjectMeta: s.Named("one-extra")})
+	s.Must(s.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: s.Named("one")}))
+	s.EventuallyData("one", "color", "red")
+	s.Must(s.Patch(t.Context(), live, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":false}}`))))
+	s.AwaitReady("one")
+	s.Quiet(seen)
+	s.Must(s.Delete(t.Context(), s.New("one", nil)))
+	s.EventuallyGone(live)
 }
 
 // Objects that a chart looks up are watched.
 func TestLookupIsTracked(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.create("one", nil)
-	seen, _ := s.run()
-	s.awaitReady("one")
-	prices := &corev1.ConfigMap{ObjectMeta: s.named("prices"), Data: map[string]string{"price": "5"}}
-	s.must(s.Create(t.Context(), prices))
-	s.eventuallyConfig("one", "price", "5")
+	s.Add("one", nil)
+	seen, _ := s.Start()
+	s.AwaitReady("one")
+	prices := &corev1.ConfigMap{ObjectMeta: s.Named("prices"), Data: map[string]string{"price": "5"}}
+	s.Must(s.Create(t.Context(), prices))
+	s.EventuallyData("one", "price", "5")
 	prices.Data["price"] = "6"
-	s.must(s.Update(t.Context(), prices))
-	s.eventuallyConfig("one", "price", "6")
-	s.awaitReady("one")
-	s.quiet(seen)
+	s.Must(s.Update(t.Context(), prices))
+	s.EventuallyData("one", "price", "6")
+	s.AwaitReady("one")
+	s.Quiet(seen)
 }
 
 // Values come from Secrets and ConfigMaps, then the spec, then overrideValues.
 func TestValuesFrom(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.write("watches.yaml", `
+	s.Write("watches.yaml", `
 - group: shop.example.com
   version: v1
   kind: Till
@@ -133,21 +133,21 @@ func TestValuesFrom(t *testing.T) {
   - {kind: Secret, name: $(name)-values}
   overrideValues: {image.repository: '{{ "" | default "elsewhere" }}'}
 `)
-	s.create("one", map[string]any{"replicas": int64(0)})
-	s.run()
-	waiting := s.awaitCondition("one", "Ready", metav1.ConditionFalse, "ValuesMissing")
+	s.Add("one", map[string]any{"replicas": int64(0)})
+	s.Start()
+	waiting := s.AwaitCondition("one", "Ready", metav1.ConditionFalse, "ValuesMissing")
 	if want := "the chart needs the key values.yaml of Secret one-values"; waiting.Message != want {
 		t.Errorf("Ready has the message %q, want %q", waiting.Message, want)
 	}
-	s.must(s.Create(t.Context(), &corev1.Secret{ObjectMeta: s.named("one-values"), StringData: map[string]string{"values.yaml": "color: gold\nreplicas: 3\n"}}))
-	s.eventuallyConfig("one", "color", "gold")
-	s.must(s.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: s.named("colors"), Data: map[string]string{"values.yaml": "color: green\nextra: true\n"}}))
-	s.eventuallyConfig("one-extra", "", "")
-	if got := s.config("one")["color"]; got != "gold" {
+	s.Must(s.Create(t.Context(), &corev1.Secret{ObjectMeta: s.Named("one-values"), StringData: map[string]string{"values.yaml": "color: gold\nreplicas: 3\n"}}))
+	s.EventuallyData("one", "color", "gold")
+	s.Must(s.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: s.Named("colors"), Data: map[string]string{"values.yaml": "color: green\nextra: true\n"}}))
+	s.EventuallyData("one-extra", "", "")
+	if got := s.Data("one")["color"]; got != "gold" {
 		t.Errorf("the color is %s, want that of the later source", got)
 	}
 	var live appsv1.Deployment
-	s.must(s.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "one"}, &live))
+	s.Must(s.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "one"}, &live))
 	if *live.Spec.Replicas != 0 || live.Spec.Template.Spec.Containers[0].Image != "elsewhere:1" {
 		t.Errorf("%d replicas of %s, want none of elsewhere:1", *live.Spec.Replicas, live.Spec.Template.Spec.Containers[0].Image)
 	}
@@ -172,22 +172,22 @@ func TestErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t)
-			s.write(template(test.template), test.text)
-			s.create("one", test.spec)
-			s.run()
-			ready := s.awaitCondition("one", "Ready", metav1.ConditionFalse, test.reason)
+			s.Write(template(test.template), test.text)
+			s.Add("one", test.spec)
+			s.Start()
+			ready := s.AwaitCondition("one", "Ready", metav1.ConditionFalse, test.reason)
 			if !strings.Contains(ready.Message, test.want) {
 				t.Errorf("Ready has the message %q, want it to contain %q", ready.Message, test.want)
 			}
 			if test.reason == "KindMissing" {
-				s.eventuallyConfig("one", "color", "red")
+				s.EventuallyData("one", "color", "red")
 				return
 			}
-			failed := s.awaitCondition("one", "ReleaseFailed", metav1.ConditionTrue, "InstallError")
+			failed := s.AwaitCondition("one", "ReleaseFailed", metav1.ConditionTrue, "InstallError")
 			if failed.Message != ready.Message {
 				t.Errorf("ReleaseFailed has the message %q, want that of Ready", failed.Message)
 			}
-			s.eventually("one Warning event", func(ctx context.Context) error {
+			s.Eventually("one Warning event", func(ctx context.Context) error {
 				var events corev1.EventList
 				if err := s.List(ctx, &events, client.InNamespace(s.Namespace)); err != nil {
 					return err

@@ -38,8 +38,8 @@ spec:
 // jobUID waits for a Job and returns its UID.
 func (s *shop) jobUID(name string, complete bool) string {
 	s.Helper()
-	job := &batchv1.Job{ObjectMeta: s.named(name)}
-	s.eventually("the Job "+name, func(ctx context.Context) error {
+	job := &batchv1.Job{ObjectMeta: s.Named(name)}
+	s.Eventually("the Job "+name, func(ctx context.Context) error {
 		if err := s.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil {
 			return err
 		}
@@ -55,37 +55,37 @@ func (s *shop) jobUID(name string, complete bool) string {
 func TestHooksRunOnceForEachRevision(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.write(template("before.yaml"), hook("before", "pre-install,pre-upgrade", "before-hook-creation"))
-	s.write(template("after.yaml"), hook("after", "post-install", "hook-succeeded"))
-	s.create("one", nil)
-	seen, stop := s.run()
+	s.Write(template("before.yaml"), hook("before", "pre-install,pre-upgrade", "before-hook-creation"))
+	s.Write(template("after.yaml"), hook("after", "post-install", "hook-succeeded"))
+	s.Add("one", nil)
+	seen, stop := s.Start()
 	first := s.jobUID("one-before", true)
-	s.awaitReady("one")
-	s.eventuallyGone(&batchv1.Job{ObjectMeta: s.named("one-after")})
-	s.awaitReady("one")
-	s.quiet(seen)
-	order := seen.writes()
+	s.AwaitReady("one")
+	s.EventuallyGone(&batchv1.Job{ObjectMeta: s.Named("one-after")})
+	s.AwaitReady("one")
+	s.Quiet(seen)
+	order := seen.Writes()
 	if before, object, after := place(order, "/jobs"), place(order, "configmaps/one?"), last(order, "POST", "/jobs"); before > object || object > after {
 		t.Errorf("the writes are %s: want the first Job before the objects of the chart, and the second after them", strings.Join(order, "\n"))
 	}
 	stop()
 
-	again, _ := s.run()
-	s.quiet(again)
-	if writes := again.writes(); len(writes) > 0 {
+	again, _ := s.Start()
+	s.Quiet(again)
+	if writes := again.Writes(); len(writes) > 0 {
 		t.Errorf("the operator started again and wrote %q", writes)
 	}
 	if uid := s.jobUID("one-before", true); uid != first {
 		t.Error("the hook ran again without a change")
 	}
-	s.setSpec("one", `{"color":"blue"}`)
-	s.eventuallyConfig("one", "color", "blue")
-	s.awaitReady("one")
+	s.SetSpec("one", `{"color":"blue"}`)
+	s.EventuallyData("one", "color", "blue")
+	s.AwaitReady("one")
 	if uid := s.jobUID("one-before", true); uid == first {
 		t.Error("the hook did not run for the next revision")
 	}
-	s.must(s.Delete(t.Context(), s.till("one", nil)))
-	s.eventuallyGone(&batchv1.Job{ObjectMeta: s.named("one-before")})
+	s.Must(s.Delete(t.Context(), s.New("one", nil)))
+	s.EventuallyGone(&batchv1.Job{ObjectMeta: s.Named("one-before")})
 }
 
 // place returns the index of the first request that contains a text.
@@ -112,42 +112,42 @@ func last(requests []string, method, text string) int {
 func TestFailedHook(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.write(template("before.yaml"), hook("before", "pre-install,pre-upgrade", "hook-failed"))
-	s.create("bad", map[string]any{"pod": map[string]any{"sim.operon.dev/fail": "crash-loop"}})
-	s.create("good", nil)
-	seen, _ := s.run()
-	s.awaitReady("good")
-	stalled := s.awaitCondition("bad", "Stalled", metav1.ConditionTrue, "StepFailed")
+	s.Write(template("before.yaml"), hook("before", "pre-install,pre-upgrade", "hook-failed"))
+	s.Add("bad", map[string]any{"pod": map[string]any{"sim.operon.dev/fail": "crash-loop"}})
+	s.Add("good", nil)
+	seen, _ := s.Start()
+	s.AwaitReady("good")
+	stalled := s.AwaitCondition("bad", "Stalled", metav1.ConditionTrue, "StepFailed")
 	if !strings.Contains(stalled.Message, "hook Job bad-before: BackoffLimitExceeded") {
 		t.Errorf("Stalled has the message %q, want the hook and its failure", stalled.Message)
 	}
-	s.eventuallyGone(&batchv1.Job{ObjectMeta: s.named("bad-before")})
-	s.quiet(seen)
+	s.EventuallyGone(&batchv1.Job{ObjectMeta: s.Named("bad-before")})
+	s.Quiet(seen)
 	err := s.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "bad"}, &corev1.ConfigMap{})
 	if client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("get an object of the chart whose hook failed: %v, want that it does not exist", err)
 	}
-	s.setSpec("bad", `{"pod":null}`)
-	s.awaitReady("bad")
+	s.SetSpec("bad", `{"pod":null}`)
+	s.AwaitReady("bad")
 }
 
 // The hooks of a deletion run before and after the objects of the chart are deleted.
 func TestHooksOfADeletion(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.write(template("before.yaml"), hook("before", "pre-delete", "hook-succeeded"))
-	s.write(template("after.yaml"), hook("after", "post-delete", "hook-succeeded"))
-	s.create("one", nil)
-	seen, _ := s.run()
-	s.awaitReady("one")
-	s.must(s.Delete(t.Context(), s.till("one", nil)))
-	s.eventuallyGone(s.till("one", nil))
-	order := seen.writes()
+	s.Write(template("before.yaml"), hook("before", "pre-delete", "hook-succeeded"))
+	s.Write(template("after.yaml"), hook("after", "post-delete", "hook-succeeded"))
+	s.Add("one", nil)
+	seen, _ := s.Start()
+	s.AwaitReady("one")
+	s.Must(s.Delete(t.Context(), s.New("one", nil)))
+	s.EventuallyGone(s.New("one", nil))
+	order := seen.Writes()
 	first, object, second := place(order, "/jobs"), place(order, "DELETE /api/v1/namespaces/"+s.Namespace+"/configmaps/one"), last(order, "POST", "/jobs")
 	if first >= object || object >= second {
 		t.Errorf("the writes are %s: want a Job, the deletion of the objects, and the other Job", strings.Join(order, "\n"))
 	}
 	for _, name := range []string{"one-before", "one-after"} {
-		s.eventuallyGone(&batchv1.Job{ObjectMeta: s.named(name)})
+		s.EventuallyGone(&batchv1.Job{ObjectMeta: s.Named(name)})
 	}
 }

@@ -29,7 +29,7 @@ func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	// The stock charts look a password up before they generate one.
-	s.write(template("secret.yaml"), `apiVersion: v1
+	s.Write(template("secret.yaml"), `apiVersion: v1
 kind: Secret
 metadata:
   name: {{ .Release.Name }}-password
@@ -40,21 +40,21 @@ data:
   password: {{ randAlphaNum 16 | b64enc }}
   {{- end }}
 `)
-	till := s.till("one", nil)
+	till := s.New("one", nil)
 	till.SetFinalizers([]string{"helm.sdk.operatorframework.io/uninstall-release"})
-	s.must(s.Create(t.Context(), till))
+	s.Must(s.Create(t.Context(), till))
 	owned := s.classicObjects(till)
 	till.Object["status"] = map[string]any{
 		"conditions":      []any{map[string]any{"type": "Deployed", "status": "True", "reason": "UpgradeSuccessful", "lastTransitionTime": "2025-01-01T00:00:00Z"}},
 		"deployedRelease": map[string]any{"name": "one", "manifest": classicManifest},
 	}
-	s.must(s.Status().Update(t.Context(), till))
+	s.Must(s.Status().Update(t.Context(), till))
 	before := s.uids(owned)
 	spec := s.deployment("one").Spec
 
-	seen, _ := s.run()
-	s.awaitReady("one")
-	s.quiet(seen)
+	seen, _ := s.Start()
+	s.AwaitReady("one")
+	s.Quiet(seen)
 	after := s.uids(owned)
 	for name, uid := range before {
 		if after[name] != uid {
@@ -64,16 +64,16 @@ data:
 	if now := s.deployment("one").Spec; !reflect.DeepEqual(spec, now) {
 		t.Errorf("the spec of the Deployment changed from %+v to %+v", spec, now)
 	}
-	if got := s.config("one")["revision"]; got != "3" {
+	if got := s.Data("one")["revision"]; got != "3" {
 		t.Errorf("the revision is %s, want that of the stored release, 3", got)
 	}
-	s.must(s.Get(t.Context(), client.ObjectKeyFromObject(till), till))
+	s.Must(s.Get(t.Context(), client.ObjectKeyFromObject(till), till))
 	if len(till.GetFinalizers()) > 0 {
 		t.Errorf("the finalizers are %v, want none", till.GetFinalizers())
 	}
-	s.must(s.Delete(t.Context(), till))
-	s.eventuallyGone(till)
-	s.eventuallyGone(&appsv1.Deployment{ObjectMeta: s.named("one")})
+	s.Must(s.Delete(t.Context(), till))
+	s.EventuallyGone(till)
+	s.EventuallyGone(&appsv1.Deployment{ObjectMeta: s.Named("one")})
 }
 
 // classicObjects creates the objects of a release as Operator SDK's Helm operator leaves them, and its release Secret.
@@ -81,7 +81,7 @@ func (s *shop) classicObjects(till *unstructured.Unstructured) []client.Object {
 	s.Helper()
 	owner := metav1.NewControllerRef(till, tillKind)
 	classic := func(name string) metav1.ObjectMeta {
-		meta := s.named(name)
+		meta := s.Named(name)
 		meta.OwnerReferences = []metav1.OwnerReference{*owner}
 		meta.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm", "helm.sdk.operatorframework.io/chart": "till"}
 		meta.Annotations = map[string]string{"meta.helm.sh/release-name": "one", "meta.helm.sh/release-namespace": s.Namespace}
@@ -103,7 +103,7 @@ func (s *shop) classicObjects(till *unstructured.Unstructured) []client.Object {
 	}}
 	objects := []client.Object{config, stored, password, deployment}
 	for _, object := range objects {
-		s.must(s.Create(s.Context(), object, client.FieldOwner("helm-operator")))
+		s.Must(s.Create(s.Context(), object, client.FieldOwner("helm-operator")))
 	}
 	return objects
 }
@@ -113,7 +113,7 @@ func (s *shop) uids(objects []client.Object) map[string]string {
 	s.Helper()
 	uids := map[string]string{}
 	for _, object := range objects {
-		s.must(s.Get(s.Context(), client.ObjectKeyFromObject(object), object))
+		s.Must(s.Get(s.Context(), client.ObjectKeyFromObject(object), object))
 		uids[object.GetName()] += string(object.GetUID())
 	}
 	return uids
@@ -122,6 +122,6 @@ func (s *shop) uids(objects []client.Object) map[string]string {
 func (s *shop) deployment(name string) *appsv1.Deployment {
 	s.Helper()
 	var found appsv1.Deployment
-	s.must(s.Get(s.Context(), client.ObjectKey{Namespace: s.Namespace, Name: name}, &found))
+	s.Must(s.Get(s.Context(), client.ObjectKey{Namespace: s.Namespace, Name: name}, &found))
 	return &found
 }

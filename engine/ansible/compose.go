@@ -1,0 +1,362 @@
+package ansible
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/engine"
+)
+
+// Annotations of objects that change their runs.
+const (
+	annotationPrefix    = "ansible.sdk.operatorframework.io/"
+	periodAnnotation    = annotationPrefix + "reconcile-period"
+	verbosityAnnotation = annotationPrefix + "verbosity"
+)
+
+// Reasons of conditions and events.
+const (
+	reasonRunning    = "Running"
+	reasonFailed     = "Failed"
+	reasonSuccessful = "Successful"
+	// ReasonInvalidSpec is the reason for a spec or an annotation that cannot be used.
+	ReasonInvalidSpec = "InvalidSpec"
+	reasonBeyond      = "NotGarbageCollected"
+)
+
+const messageRunning = "Running reconciliation"
+
+// composer runs a role or playbook for objects. It declares no children: the runs change the cluster.
+type composer struct {
+	*entry
+	engine *Engine
+	shared *shared
+	// triggers receives the objects whose run has ended.
+	triggers chan types.NamespacedName
+	// slots limits the number of runs at the same time.
+	slots chan struct{}
+
+	mu   sync.Mutex
+	jobs map[types.UID]*job
+	// stop ends with the operator.
+	stop context.Context
+}
+
+// job is the current or the last run for an object.
+type job struct {
+	input    string
+	deleting bool
+	cancel   context.CancelCauseFunc
+	// run is nil until the run has ended.
+	run *engine.Run
+	// failures counts the runs that failed in a row, and retry is the time of the next one.
+	failures int
+	retry    time.Time
+	beyond   []string
+	// told means that events have been recorded.
+	told bool
+}
+
+// start lets runs start while the operator runs.
+func (c *composer) start(m ctrl.Manager) error {
+	c.slots = make(chan struct{}, c.workers)
+	stop, cancel := context.WithCancelCause(context.Background())
+	c.stop = stop
+	return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		cancel(errors.New("the operator is being stopped"))
+		return nil
+	}))
+}
+
+// Compose implements operon.Composer. It starts a run if one is due.
+func (c *composer) Compose(ctx context.Context, object *engine.Object, out *operon.Composition) error {
+	in, err := c.input(object, false)
+	if err != nil {
+		return operon.TerminalError(ReasonInvalidSpec, err)
+	}
+	settings, err := settingsOf(object)
+	if err != nil {
+		return operon.TerminalError(ReasonInvalidSpec, err)
+	}
+	j := c.job(object)
+	if j != nil && j.run == nil {
+		out.Wait(reasonRunning, messageRunning)
+		return nil
+	}
+	why, err := c.due(ctx, object, out, in, j, settings)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		c.begin(object, in, why, settings, false)
+		out.Wait(reasonRunning, messageRunning)
+		return nil
+	}
+	skippedTotal.WithLabelValues(c.watch.Kind.Kind).Inc()
+	c.tell(j, out)
+	if last := lastRun(object, j); last.Failed != "" {
+		out.Wait(reasonFailed, last.Failed)
+	}
+	return nil
+}
+
+// settings are the annotations of an object.
+type settings struct {
+	period  *time.Duration
+	verbose int
+}
+
+func settingsOf(object *engine.Object) (settings, error) {
+	var s settings
+	if text := object.Annotations[periodAnnotation]; text != "" {
+		period, err := time.ParseDuration(text)
+		if err != nil || period < 0 {
+			return s, fmt.Errorf("the annotation %s is %q, which is not a duration such as 5m", periodAnnotation, text)
+		}
+		s.period = &period
+	}
+	if text := object.Annotations[verbosityAnnotation]; text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > 7 {
+			return s, fmt.Errorf("the annotation %s is %q: want a number from 0 to 7", verbosityAnnotation, text)
+		}
+		s.verbose = n
+	}
+	return s, nil
+}
+
+// job returns the job of an object. A job whose end the status shows is forgotten, except for its failures.
+func (c *composer) job(object *engine.Object) *job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	j := c.jobs[object.UID]
+	if j == nil || j.run == nil || !c.manageStatus || j.failures > 0 {
+		return j
+	}
+	if last := object.Status.LastRun; last != nil && j.told && last.Ended.Equal(&j.run.Ended) {
+		delete(c.jobs, object.UID)
+	}
+	return j
+}
+
+// lastRun returns the last run that has ended.
+func lastRun(object *engine.Object, j *job) *engine.Run {
+	if j != nil && j.run != nil && !j.deleting {
+		return j.run
+	}
+	return object.Status.LastRun
+}
+
+// due returns the reason for a run, or an empty string if none is due. The objects on which the last run depends are watched
+// from now on.
+func (c *composer) due(ctx context.Context, object *engine.Object, out *operon.Composition, in *input, j *job, s settings) (string, error) {
+	last := lastRun(object, j)
+	if last == nil {
+		return "there was none", nil
+	}
+	if last.Input != in.digest {
+		return "the spec or the role has changed", nil
+	}
+	if last.Failed != "" {
+		if j != nil && time.Until(j.retry) > 0 {
+			out.RequeueAfter(time.Until(j.retry))
+			return "", nil
+		}
+		return "the last run failed", nil
+	}
+	for _, o := range last.Objects {
+		changed, err := c.changed(ctx, out, o)
+		if err != nil {
+			return "", err
+		}
+		if changed {
+			return place(o) + " has changed", nil
+		}
+	}
+	return c.timer(out, last, s), nil
+}
+
+// timer returns the reason if the time of the next run has come. Otherwise, the object is reconciled at that time.
+func (c *composer) timer(out *operon.Composition, last *engine.Run, s settings) string {
+	period := c.period
+	if s.period != nil {
+		period = *s.period
+	}
+	var next time.Time
+	why := ""
+	if last.Open != "" && period > 0 {
+		next, why = last.Ended.Add(period), "the period has ended"
+	}
+	if last.RequeueAt != nil && (next.IsZero() || last.RequeueAt.Time.Before(next)) {
+		next, why = last.RequeueAt.Time, "the last run asked for it"
+	}
+	if next.IsZero() {
+		return ""
+	}
+	if left := time.Until(next); left > 0 {
+		out.RequeueAfter(left)
+		return ""
+	}
+	return why
+}
+
+// changed reports whether an object has changed since the last run. The cache may be older than the run, so a difference is
+// checked with the API server.
+func (c *composer) changed(ctx context.Context, reader reader, o engine.RunObject) (bool, error) {
+	cached, err := cachedVersion(ctx, reader, o)
+	if err != nil || cached == o.Version {
+		return false, err
+	}
+	live, err := c.shared.proxy.live(ctx, o)
+	return err == nil && live != o.Version, err
+}
+
+// reader is the part of operon.Composition that reads.
+type reader interface {
+	Get(ctx context.Context, object client.Object) (bool, error)
+	List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error
+}
+
+func cachedVersion(ctx context.Context, reader reader, o engine.RunObject) (string, error) {
+	kind := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+	if o.Name != "" {
+		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
+		object.SetGroupVersionKind(kind)
+		found, err := reader.Get(ctx, object)
+		if err != nil || !found {
+			return "", err
+		}
+		return version(object, o.WithStatus), nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	selection := operon.Everything
+	if o.Selector != "" {
+		selector, err := labels.Parse(o.Selector)
+		if err != nil {
+			return "", err
+		}
+		selection = client.MatchingLabelsSelector{Selector: selector}
+	}
+	if err := reader.List(ctx, list, nil, client.InNamespace(o.Namespace), selection); err != nil {
+		return "", err
+	}
+	return listVersion(list.Items), nil
+}
+
+// tell records events about a run that has ended.
+func (c *composer) tell(j *job, out *operon.Composition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if j == nil || j.told || j.deleting {
+		return
+	}
+	j.told = true
+	if j.run.Failed != "" {
+		out.Warning(reasonFailed, j.run.Failed)
+	}
+	if c.finalizer == nil && len(j.beyond) > 0 {
+		slices.Sort(j.beyond)
+		out.Warning(reasonBeyond, fmt.Sprintf("The objects %v stay when this object is deleted, because garbage collection deletes only objects in its namespace. Delete them in a role that finalizer in watches.yaml names", slices.Compact(j.beyond)))
+	}
+}
+
+// begin starts a run.
+func (c *composer) begin(object *engine.Object, in *input, why string, s settings, deleting bool) {
+	ctx, cancel := context.WithCancelCause(c.stop)
+	c.mu.Lock()
+	j := &job{input: in.digest, deleting: deleting, cancel: cancel}
+	if earlier := c.jobs[object.UID]; earlier != nil && earlier.input == in.digest {
+		j.failures = earlier.failures
+	}
+	c.jobs[object.UID] = j
+	c.mu.Unlock()
+	o := owner{kind: c.watch.Kind, namespace: object.Namespace, name: object.Name, uid: object.UID}
+	session := &session{owner: o, ignored: c.ignored, verbose: s.verbose, objects: map[objectKey]*seen{}}
+	go func() {
+		defer cancel(nil)
+		key := client.ObjectKeyFromObject(object)
+		ctrl.Log.WithName("ansible").Info("run", "kind", c.watch.Kind.Kind, "object", key, "reason", why)
+		started := time.Now()
+		run := c.run(ctx, key, in, session)
+		runSeconds.WithLabelValues(c.watch.Kind.Kind).Observe(time.Since(started).Seconds())
+		c.finish(j, run, session)
+		select {
+		case c.triggers <- key:
+		case <-c.stop.Done():
+		}
+	}()
+}
+
+// run waits for its turn and runs the role or playbook.
+func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input, s *session) *engine.Run {
+	run := &engine.Run{Input: in.digest}
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		run.Failed = context.Cause(ctx).Error()
+		return run
+	}
+	limit := c.engine.RunTimeout
+	if limit == 0 {
+		limit = defaultRunTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run took longer than %s and was ended", limit))
+	defer cancel()
+	c.shared.proxy.open(s)
+	end, err := c.shared.worker.execute(ctx, key, in, c.entry, s)
+	c.shared.proxy.close(s)
+	var objects []engine.RunObject
+	open := ""
+	if err == nil {
+		objects, open, err = s.result(ctx)
+	}
+	if err != nil {
+		end.failed = first(end.failed, err.Error())
+	}
+	run.Failed, run.Result, run.Objects, run.Open = end.failed, end.result, objects, first(c.open, end.open, open)
+	run.Ended = metav1.NewTime(time.Now().Truncate(time.Second))
+	if end.requeue > 0 {
+		at := metav1.NewTime(time.Now().Add(end.requeue))
+		run.RequeueAt = &at
+	}
+	return run
+}
+
+// Limits of the time between runs that fail.
+const (
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// finish records the end of a run.
+func (c *composer) finish(j *job, run *engine.Run, s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	result := "succeeded"
+	if run.Failed == "" {
+		j.failures = 0
+	} else {
+		result = "failed"
+		j.retry = time.Now().Add(min(firstRetry<<min(j.failures, 10), lastRetry))
+		j.failures++
+	}
+	j.run, j.beyond = run, s.beyond
+	runsTotal.WithLabelValues(c.watch.Kind.Kind, result).Inc()
+}

@@ -1,0 +1,279 @@
+package ansible
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/engine"
+)
+
+// entry is an entry of watches.yaml.
+type entry struct {
+	watch *engine.Watch
+	// dir is the directory of watches.yaml, in which runs take place.
+	dir       string
+	main      source
+	vars      map[string]any
+	finalizer *finalizer
+
+	manageStatus, snakeCase, annotations, unsafe bool
+	// ignored contains the kinds that are not watched.
+	ignored []schema.GroupVersionKind
+	period  time.Duration
+	workers int
+	verbose int
+
+	// files are the files and directories that the entry names.
+	files []string
+	// digest identifies the content of files.
+	digest string
+	// open is the reason why a run may depend on more than the API server: see files.go.
+	open string
+}
+
+// source is a role or a playbook. One of the fields is set.
+type source struct{ role, playbook string }
+
+// finalizer is what runs when an object is deleted.
+type finalizer struct {
+	name string
+	source
+	vars map[string]any
+}
+
+// defaultPeriod is the reconcile period of Operator SDK's Ansible operator.
+const defaultPeriod = 10 * time.Hour
+
+// read reads an entry.
+func (e *Engine) read(w *engine.Watch) (*entry, error) {
+	t := &entry{watch: w, dir: w.Dir(), manageStatus: true, snakeCase: true, workers: runtime.NumCPU(), period: defaultPeriod, verbose: e.Verbosity}
+	var ignored []struct{ Group, Version, Kind string }
+	var artifacts int
+	var clusterScoped bool
+	for _, field := range []struct {
+		name string
+		into any
+	}{
+		{"manageStatus", &t.manageStatus}, {"snakeCaseParameters", &t.snakeCase}, {"watchAnnotationsChanges", &t.annotations},
+		{"markUnsafe", &t.unsafe}, {"blacklist", &ignored}, {"vars", &t.vars}, {"maxRunnerArtifacts", &artifacts},
+		{"watchClusterScopedResources", &clusterScoped},
+	} {
+		if err := w.Decode(field.name, field.into); err != nil {
+			return nil, err
+		}
+	}
+	for _, kind := range ignored {
+		t.ignored = append(t.ignored, schema.GroupVersionKind(kind))
+	}
+	t.vars = expand(t.vars).(map[string]any)
+	if w.ReconcilePeriod > 0 {
+		t.period = w.ReconcilePeriod
+	}
+	if w.MaxConcurrentReconciles > 0 {
+		t.workers = w.MaxConcurrentReconciles
+	}
+	if err := t.environment(); err != nil {
+		return nil, err
+	}
+	var err error
+	if t.main, err = e.source(w, t.dir); err != nil {
+		return nil, err
+	}
+	if err := e.readFinalizer(t); err != nil {
+		return nil, err
+	}
+	return t, t.scan()
+}
+
+// source reads the fields role and playbook. The playbook takes precedence.
+func (e *Engine) source(w *engine.Watch, dir string) (source, error) {
+	var role, playbook string
+	if err := errors.Join(w.Decode("role", &role), w.Decode("playbook", &playbook)); err != nil {
+		return source{}, err
+	}
+	found, err := e.find(dir, os.Expand(role, variable), os.Expand(playbook, variable))
+	if err != nil {
+		field := "role"
+		if playbook != "" {
+			field = "playbook"
+		}
+		return source{}, w.Errorf(field, "%w", err)
+	}
+	return found, nil
+}
+
+func (e *Engine) readFinalizer(t *entry) error {
+	if !t.watch.Has("finalizer") {
+		return nil
+	}
+	var read struct {
+		Name, Role, Playbook string
+		Vars                 map[string]any
+	}
+	if err := t.watch.Decode("finalizer", &read); err != nil {
+		return err
+	}
+	if read.Name == "" {
+		return t.watch.Errorf("finalizer", "the finalizer has no name")
+	}
+	if read.Role == "" && read.Playbook == "" && read.Vars == nil {
+		return t.watch.Errorf("finalizer", "the finalizer %s needs a role, a playbook or vars", read.Name)
+	}
+	t.finalizer = &finalizer{name: read.Name, source: t.main, vars: expand(read.Vars).(map[string]any)}
+	if read.Role == "" && read.Playbook == "" {
+		return nil
+	}
+	found, err := e.find(t.dir, os.Expand(read.Role, variable), os.Expand(read.Playbook, variable))
+	if err != nil {
+		return t.watch.Errorf("finalizer", "finalizer: %w", err)
+	}
+	t.finalizer.source = found
+	return nil
+}
+
+// find returns the absolute path of a playbook or of a role.
+func (e *Engine) find(dir, role, playbook string) (source, error) {
+	if playbook != "" {
+		path := absolute(dir, playbook)
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			return source{}, fmt.Errorf("the playbook %s does not exist", path)
+		}
+		return source{playbook: path}, nil
+	}
+	if role == "" {
+		return source{}, errors.New("the name of the role is empty")
+	}
+	tried := e.candidates(dir, role)
+	for _, path := range tried {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return source{role: path}, nil
+		}
+	}
+	return source{}, fmt.Errorf("the role %s is not found: there is no directory %s", role, strings.Join(tried, " or "))
+}
+
+// candidates returns the directories in which a role may be.
+func (e *Engine) candidates(dir, role string) []string {
+	if filepath.IsAbs(role) {
+		return []string{role}
+	}
+	var paths []string
+	if parts := strings.Split(role, "."); len(parts) == 3 && !strings.Contains(role, "/") {
+		for _, root := range filepath.SplitList(e.collections()) {
+			paths = append(paths, filepath.Join(absolute(dir, root), "ansible_collections", parts[0], parts[1], "roles", parts[2]))
+		}
+		return append(paths, filepath.Join(debianPackages, "ansible_collections", parts[0], parts[1], "roles", parts[2]))
+	}
+	for _, root := range filepath.SplitList(first(e.RolesPath, os.Getenv("ANSIBLE_ROLES_PATH"))) {
+		paths = append(paths, filepath.Join(absolute(dir, root), role), filepath.Join(absolute(dir, root), "roles", role))
+	}
+	return append(paths, filepath.Join(dir, "roles", role))
+}
+
+// debianPackages is where Debian's package ansible installs collections.
+const debianPackages = "/usr/lib/python3/dist-packages"
+
+// collections returns the directories in which collections are found, separated like PATH.
+func (e *Engine) collections() string {
+	list := first(e.CollectionsPath, os.Getenv("ANSIBLE_COLLECTIONS_PATH"), os.Getenv("ANSIBLE_COLLECTIONS_PATHS"))
+	if list != "" {
+		return list
+	}
+	list = "/usr/share/ansible/collections"
+	if home, err := os.UserHomeDir(); err == nil {
+		list += string(filepath.ListSeparator) + filepath.Join(home, ".ansible", "collections")
+	}
+	return list
+}
+
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func absolute(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// environment applies the environment variables for a kind.
+func (t *entry) environment() error {
+	kind := strings.ToUpper(t.watch.Kind.Kind + "_" + strings.ReplaceAll(t.watch.Kind.Group, ".", "_"))
+	for _, v := range []struct {
+		name     string
+		into     *int
+		from, to int
+	}{
+		{"WORKER_", &t.workers, 1, 1 << 10}, {"MAX_CONCURRENT_RECONCILES_", &t.workers, 1, 1 << 10}, {"ANSIBLE_VERBOSITY_", &t.verbose, 0, 7},
+	} {
+		text := os.Getenv(v.name + kind)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < v.from || n > v.to {
+			return fmt.Errorf("the environment variable %s is %q: want a number from %d to %d", v.name+kind, text, v.from, v.to)
+		}
+		*v.into = n
+	}
+	return nil
+}
+
+// variable returns the value of an environment variable, or the reference to it if it is not set.
+func variable(name string) string {
+	if value, ok := os.LookupEnv(name); ok {
+		return value
+	}
+	return "${" + name + "}"
+}
+
+// expand replaces $NAME and ${NAME} in all strings. A string that is replaced has the type that YAML gives it.
+func expand(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, item := range value {
+			value[key] = expand(item)
+		}
+	case []any:
+		for i, item := range value {
+			value[i] = expand(item)
+		}
+	case string:
+		expanded := os.Expand(value, variable)
+		if expanded == value {
+			return value
+		}
+		var parsed any
+		if err := yaml.Unmarshal([]byte(expanded), &parsed); err != nil {
+			return expanded
+		}
+		switch parsed.(type) {
+		case bool, float64, int64:
+			return parsed
+		}
+		return expanded
+	}
+	return value
+}
+
+// exists reports whether a file exists.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,44 @@
+"""Changes a metric of the operator."""
+
+DOCUMENTATION = """
+module: osdk_metric
+short_description: change a metric of the operator
+description: The metric is shown by the metrics endpoint of the operator.
+options:
+  name: {description: The name of the metric., type: str, required: true}
+  description: {description: What the metric means., type: str, default: ""}
+  counter: {description: A counter, with increment or add., type: dict}
+  gauge: {description: A gauge, with set, increment, decrement, add, subtract or set_to_current_time., type: dict}
+  histogram: {description: A histogram, with observe., type: dict}
+  summary: {description: A summary, with observe., type: dict}
+  address: {description: It has no effect: the operator that runs the task has the metric., type: str}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.operator_sdk.util.plugins.module_utils.api import AUTH, Failure, connect
+
+KINDS = ("counter", "gauge", "histogram", "summary")
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec=dict(
+            AUTH,
+            name=dict(type="str", required=True),
+            description=dict(type="str", default=""),
+            address=dict(type="str"),
+            **{kind: dict(type="dict") for kind in KINDS}
+        ),
+        required_one_of=[KINDS],
+        mutually_exclusive=[KINDS],
+    )
+    body = {key: module.params[key] for key in ("name", "description") + KINDS if module.params[key] is not None}
+    try:
+        connect(module.params).post("/operon/metrics", body)
+        module.exit_json(changed=True)
+    except Failure as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()

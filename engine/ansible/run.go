@@ -1,0 +1,295 @@
+package ansible
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/operon-framework/operon/engine"
+)
+
+// run is one run of a role or playbook.
+type run struct {
+	id      string
+	command command
+	session *session
+	// exited receives the exit status of the process, or -1.
+	exited chan int
+
+	mu     sync.Mutex
+	pid    int
+	task   task
+	stats  *engine.RunResult
+	failed []string
+	// broken is an error because of which no stats are sent.
+	broken  string
+	requeue time.Duration
+	open    string
+}
+
+// command is what a run is asked to do: see python/worker.py.
+type command struct {
+	Args   []string          `json:"args"`
+	Env    map[string]string `json:"env"`
+	Dir    string            `json:"cwd"`
+	Output string            `json:"output"`
+}
+
+// task describes a task of a role.
+type task struct {
+	Name       string `json:"name"`
+	Role       string `json:"role"`
+	Path       string `json:"path"`
+	Action     string `json:"action"`
+	Registered bool   `json:"registered"`
+}
+
+// event is a line that a run sends: see python/callback/operon.py.
+type event struct {
+	task
+	Event   string `json:"event"`
+	Ack     bool   `json:"ack"`
+	Message string `json:"message"`
+	Ignored bool   `json:"ignored"`
+	Period  string `json:"period"`
+	Hosts   int    `json:"hosts"`
+	OK      int64  `json:"ok"`
+	Changed int64  `json:"changed"`
+	Skipped int64  `json:"skipped"`
+	Fails   int64  `json:"failures"`
+	Unreach int64  `json:"unreachable"`
+}
+
+// outcome is the end of a run.
+type outcome struct {
+	result  *engine.RunResult
+	failed  string
+	requeue time.Duration
+	open    string
+}
+
+// killGrace is the time that a run has to end after SIGTERM.
+const killGrace = 5 * time.Second
+
+// execute runs a playbook or role for an object and returns its outcome. If ctx ends, so does the run.
+func (w *worker) execute(ctx context.Context, key types.NamespacedName, in *input, t *entry, s *session) (outcome, error) {
+	p, err := w.process(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	dir, err := os.MkdirTemp(filepath.Join(p.dir, "tmp"), "run-")
+	if err != nil {
+		return outcome{}, err
+	}
+	defer os.RemoveAll(dir)
+	r := &run{id: filepath.Base(dir), session: s, exited: make(chan int, 1)}
+	if r.command, err = w.prepare(dir, key, in, t, s); err != nil {
+		return outcome{}, err
+	}
+	if err := p.begin(r); err != nil {
+		return outcome{}, err
+	}
+	status, stopped := r.wait(ctx)
+	output, err := lastBytes(r.command.Output, w.engine.ShowOutput)
+	if err != nil {
+		return outcome{}, err
+	}
+	if w.engine.ShowOutput {
+		ctrl.Log.WithName("ansible").Info("run ended", "object", key, "status", status, "output", output)
+	}
+	return r.outcome(status, stopped, output), nil
+}
+
+// prepare writes the files of a run.
+func (w *worker) prepare(dir string, key types.NamespacedName, in *input, t *entry, s *session) (command, error) {
+	kubeconfig, err := s.kubeconfig(key.Namespace)
+	if err != nil {
+		return command{}, err
+	}
+	vars, err := json.Marshal(in.vars)
+	if err != nil {
+		return command{}, err
+	}
+	files := map[string][]byte{
+		"kubeconfig": kubeconfig, "vars.json": vars,
+		"hosts": []byte("localhost ansible_connection=local ansible_python_interpreter={{ansible_playbook_python}}\n"),
+	}
+	playbook := in.playbook
+	if in.role != "" {
+		play, err := json.Marshal([]any{map[string]any{"hosts": "localhost", "roles": []any{map[string]any{"role": in.role}}}})
+		if err != nil {
+			return command{}, err
+		}
+		files["playbook.yml"], playbook = play, filepath.Join(dir, "playbook.yml")
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return command{}, err
+		}
+	}
+	inventory := first(os.Getenv("ANSIBLE_INVENTORY"), filepath.Join(dir, "hosts"))
+	args := []string{"-i", inventory, "-e", "@" + filepath.Join(dir, "vars.json")}
+	if n := min(max(t.verbose, s.verbose), 7); n > 0 {
+		args = append(args, "-"+strings.Repeat("v", n))
+	}
+	config := filepath.Join(dir, "kubeconfig")
+	return command{
+		Args: append(append(args, w.engine.Arguments...), playbook), Dir: t.dir, Output: filepath.Join(dir, "output"),
+		Env: map[string]string{"KUBECONFIG": config, "K8S_AUTH_KUBECONFIG": config},
+	}, nil
+}
+
+// wait waits until the process has exited. It returns the cause of the end of ctx if that ended the process.
+func (r *run) wait(ctx context.Context) (status int, stopped error) {
+	select {
+	case status = <-r.exited:
+		return status, nil
+	case <-ctx.Done():
+	}
+	r.signal(syscall.SIGTERM)
+	select {
+	case status = <-r.exited:
+	case <-time.After(killGrace):
+		r.signal(syscall.SIGKILL)
+		status = <-r.exited
+	}
+	r.end()
+	return status, context.Cause(ctx)
+}
+
+// signal sends a signal to the process group of the run.
+func (r *run) signal(s syscall.Signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pid > 0 {
+		_ = syscall.Kill(-r.pid, s) // it may have ended
+	}
+}
+
+// end ends all processes of the run that are left.
+func (r *run) end() { r.signal(syscall.SIGKILL) }
+
+// converse receives the events of a run.
+func (r *run) converse(pid int, connection net.Conn, lines *bufio.Reader) {
+	r.mu.Lock()
+	r.pid = pid
+	r.mu.Unlock()
+	encoded, err := json.Marshal(r.command)
+	if err == nil {
+		_, err = connection.Write(append(encoded, '\n'))
+	}
+	for err == nil {
+		var line []byte
+		if line, err = lines.ReadBytes('\n'); err != nil {
+			return // the run has ended
+		}
+		var e event
+		if err = json.Unmarshal(line, &e); err != nil {
+			break
+		}
+		r.take(e)
+		if e.Ack {
+			_, err = connection.Write([]byte("\n"))
+		}
+	}
+	r.mu.Lock()
+	r.broken = first(r.broken, fmt.Sprintf("the connection to the run failed: %v", err))
+	r.mu.Unlock()
+}
+
+// take processes an event.
+func (r *run) take(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e.Event {
+	case "task":
+		r.task = e.task
+		r.session.begin(e.task)
+		if why := opens(e.task); why != "" && r.open == "" {
+			r.open = why
+		}
+	case "failed":
+		if !e.Ignored {
+			r.failed = append(r.failed, e.task.describe(e.Message))
+		}
+	case "error":
+		r.broken = e.Message
+	case "requeue":
+		period, err := time.ParseDuration(e.Period)
+		if err != nil {
+			r.broken = fmt.Sprintf("requeue_after: %v", err)
+		}
+		r.requeue = period
+	case "debug":
+		ctrl.Log.WithName("ansible").Info(e.Message, "task", e.Name, "role", e.Role)
+	case "stats":
+		r.stats = &engine.RunResult{OK: e.OK, Changed: e.Changed, Skipped: e.Skipped, Failures: e.Fails + e.Unreach, Completion: time.Now().UTC().Format("2006-01-02T15:04:05.000000+00:00")}
+	}
+}
+
+// describe returns a message with the place of the task.
+func (t task) describe(message string) string {
+	place := fmt.Sprintf("task %q", t.Name)
+	if t.Role != "" {
+		place = fmt.Sprintf("role %s, %s", filepath.Base(t.Role), place)
+	}
+	if t.Path != "" {
+		place += ", " + t.Path
+	}
+	return fmt.Sprintf("%s (%s)", strings.TrimSpace(message), place)
+}
+
+// outcome returns the end of a run by the events that it sent.
+func (r *run) outcome(status int, stopped error, output string) outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	end := outcome{result: r.stats, requeue: r.requeue, open: r.open}
+	switch {
+	case stopped != nil:
+		end.failed = r.task.describe(stopped.Error())
+	case r.broken != "":
+		end.failed = r.broken
+	case r.stats == nil:
+		end.failed = fmt.Sprintf("the run ended with status %s before its playbook did%s", exitStatus(status), output)
+	case r.stats.Failures > 0:
+		end.failed = first(strings.Join(r.failed, "\n"), "a task failed")
+	case status != 0:
+		end.failed = fmt.Sprintf("the run ended with status %s%s", exitStatus(status), output)
+	}
+	return end
+}
+
+func exitStatus(status int) string {
+	if status < 0 {
+		return "signal " + strconv.Itoa(-status)
+	}
+	return strconv.Itoa(status)
+}
+
+// lastBytes returns the end of a file, or all of it, in a paragraph of its own.
+func lastBytes(file string, all bool) (string, error) {
+	content, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if !all {
+		content = content[max(0, len(content)-tailSize):]
+	}
+	if text := strings.TrimSpace(string(content)); text != "" {
+		return "\n" + text, err
+	}
+	return "", err
+}

@@ -1,0 +1,105 @@
+package ansible
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operon-framework/operon/engine"
+)
+
+// input is what a run is given.
+type input struct {
+	source
+	vars map[string]any
+	// digest identifies the files, the variables and the spec.
+	digest string
+}
+
+// formatVersion is a part of each digest. A change of it repeats all runs.
+const formatVersion = "1"
+
+// input returns what a run for an object is given, and with deleting what the run of the finalizer is given.
+func (t *entry) input(object *engine.Object, deleting bool) (*input, error) {
+	spec, err := specOf(object)
+	if err != nil {
+		return nil, err
+	}
+	in := &input{source: t.main, vars: map[string]any{}}
+	parameters := any(spec)
+	if t.snakeCase {
+		parameters = snakeKeys(spec)
+	}
+	maps.Copy(in.vars, parameters.(map[string]any))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	prefix := t.variablePrefix()
+	in.vars["ansible_operator_meta"] = map[string]any{"name": object.Name, "namespace": object.Namespace}
+	in.vars[prefix], in.vars[prefix+"_spec"] = content, spec
+	if t.unsafe {
+		in.vars = unsafe(in.vars).(map[string]any)
+	}
+	maps.Copy(in.vars, t.vars)
+	sum := []any{formatVersion, t.digest, spec, t.vars}
+	if t.annotations {
+		sum = append(sum, object.Annotations)
+	}
+	if deleting {
+		in.source = t.finalizer.source
+		maps.Copy(in.vars, t.finalizer.vars)
+		sum = append(sum, "deleting")
+	}
+	encoded, err := json.Marshal(sum)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(encoded)
+	in.digest = hex.EncodeToString(digest[:16])
+	return in, nil
+}
+
+// specOf returns the spec of an object. An object without a spec has an empty one.
+func specOf(object *engine.Object) (map[string]any, error) {
+	spec := map[string]any{}
+	if len(object.Spec.Raw) == 0 {
+		return spec, nil
+	}
+	if err := json.Unmarshal(object.Spec.Raw, &spec); err != nil {
+		return nil, fmt.Errorf("spec: want an object: %w", err)
+	}
+	return spec, nil
+}
+
+// variablePrefix returns the name of the variable that holds the whole object.
+func (t *entry) variablePrefix() string {
+	replaced := strings.NewReplacer(".", "_", "-", "_").Replace(t.watch.Kind.Group)
+	return "_" + replaced + "_" + strings.ToLower(t.watch.Kind.Kind)
+}
+
+// unsafe marks all strings so that Ansible does not evaluate them as templates.
+func unsafe(value any) any {
+	switch value := value.(type) {
+	case string:
+		return map[string]any{"__ansible_unsafe": value}
+	case map[string]any:
+		marked := make(map[string]any, len(value))
+		for key, item := range value {
+			marked[key] = unsafe(item)
+		}
+		return marked
+	case []any:
+		marked := make([]any, len(value))
+		for i, item := range value {
+			marked[i] = unsafe(item)
+		}
+		return marked
+	}
+	return value
+}

@@ -1,0 +1,274 @@
+// Package enginetest runs operators without Go on the local cluster, for the tests of engines.
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// Operator is an operator without Go in a namespace of its own.
+type Operator struct {
+	*testing.T
+	*localtest.Env
+	client.Client
+	// Project is a copy of the project, which a test may change.
+	Project string
+	// Kind is the kind of the objects that New returns.
+	Kind schema.GroupVersionKind
+	// Engines returns the engines that run the project. It is called at each start.
+	Engines func() []engine.Engine
+}
+
+// New returns the operator of a project, which has its CRDs in config/crd. It does not run yet.
+func New(t *testing.T, project string, kind schema.GroupVersionKind, engines func() []engine.Engine) *Operator {
+	t.Helper()
+	s := &Operator{T: t, Env: localtest.Shared(t), Project: t.TempDir(), Kind: kind, Engines: engines}
+	s.InstallCRDs(t, filepath.Join(project, "config/crd"))
+	s.Must(os.CopyFS(s.Project, os.DirFS(project)))
+	scheme := runtime.NewScheme()
+	s.Must(clientgoscheme.AddToScheme(scheme))
+	var err error
+	s.Client, err = client.New(s.Config, client.Options{Scheme: scheme})
+	s.Must(err)
+	return s
+}
+
+// Must fails the test if there is an error.
+func (s *Operator) Must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// Write adds or replaces a file of the project.
+func (s *Operator) Write(file, content string) {
+	s.Helper()
+	path := filepath.Join(s.Project, file)
+	s.Must(os.MkdirAll(filepath.Dir(path), 0o755))
+	s.Must(os.WriteFile(path, []byte(content), 0o600))
+}
+
+// Start runs the operator until stop is called or the test ends.
+func (s *Operator) Start() (seen *Requests, stop func()) {
+	s.Helper()
+	watches, err := engine.Read(filepath.Join(s.Project, "watches.yaml"), s.Engines()...)
+	s.Must(err)
+	options, err := engine.Options(watches)
+	s.Must(err)
+	config, seen := rest.CopyConfig(s.Config), &Requests{}
+	config.Wrap(seen.wrap)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended, ready := make(chan error, 1), make(chan struct{})
+	go func() {
+		ended <- operon.Run(ctx, "engine-test", config, operon.Config{Namespace: s.Namespace, Ready: func() { close(ready) }}, options...)
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := localtest.Receive(s.T, "end of the operator", ended); err != nil {
+			s.Errorf("the operator failed: %v", err)
+		}
+	})
+	s.Cleanup(stop)
+	localtest.Receive(s.T, "start of the operator", ready)
+	return seen, stop
+}
+
+// Requests records the requests of an operator.
+type Requests struct {
+	mu   sync.Mutex
+	all  []string
+	last time.Time
+}
+
+func (r *Requests) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if !request.URL.Query().Has("watch") && !strings.Contains(request.URL.Path, "/leases/") {
+			r.mu.Lock()
+			r.all = append(r.all, request.Method+" "+request.URL.RequestURI())
+			r.last = time.Now()
+			r.mu.Unlock()
+		}
+		return next.RoundTrip(request)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Latest returns the time of the last request.
+func (r *Requests) Latest() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+// Since returns the requests after the first n, and the total number of requests.
+func (r *Requests) Since(n int) ([]string, int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.all[n:]...), len(r.all)
+}
+
+// Writes returns the write requests so far.
+func (r *Requests) Writes() []string {
+	all, _ := r.Since(0)
+	var writes []string
+	for _, request := range all {
+		if !strings.HasPrefix(request, "GET ") && !strings.Contains(request, "selfsubjectaccessreviews") {
+			writes = append(writes, request)
+		}
+	}
+	return writes
+}
+
+// Quiet fails the test if the operator does not become quiescent, or sends requests afterwards.
+func (s *Operator) Quiet(seen *Requests) {
+	s.Helper()
+	s.Eventually("the operator has nothing to do", func(context.Context) error {
+		if quiet := time.Since(seen.Latest()); quiet < time.Second {
+			return fmt.Errorf("it sent a request %s ago", quiet)
+		}
+		return nil
+	})
+	_, before := seen.Since(0)
+	localtest.Always(s.T, time.Second, "no request", func(context.Context) error {
+		if more, _ := seen.Since(before); len(more) > 0 {
+			return fmt.Errorf("the idle operator sent %q", more)
+		}
+		return nil
+	})
+}
+
+func (s *Operator) New(name string, spec map[string]any) *unstructured.Unstructured {
+	till := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	till.SetGroupVersionKind(s.Kind)
+	till.SetName(name)
+	till.SetNamespace(s.Namespace)
+	return till
+}
+
+// Add creates a Till.
+func (s *Operator) Add(name string, spec map[string]any) *unstructured.Unstructured {
+	s.Helper()
+	till := s.New(name, spec)
+	s.Must(s.Create(s.Context(), till))
+	return till
+}
+
+// SetSpec merges fields into the spec of a Till.
+func (s *Operator) SetSpec(name string, patch string) {
+	s.Helper()
+	s.Must(s.Patch(s.Context(), s.New(name, nil), client.RawPatch("application/merge-patch+json", []byte(`{"spec":`+patch+`}`))))
+}
+
+// StatusOf reads the status of a Till.
+func (s *Operator) StatusOf(name string) engine.Status {
+	s.Helper()
+	var object engine.Object
+	till := s.New(name, nil)
+	s.Must(s.Get(s.Context(), client.ObjectKeyFromObject(till), till))
+	s.Must(runtime.DefaultUnstructuredConverter.FromUnstructured(till.Object, &object))
+	return object.Status
+}
+
+// AwaitCondition waits until a condition of a Till has a status and a reason. An empty reason matches any reason.
+func (s *Operator) AwaitCondition(name, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	s.Helper()
+	var found metav1.Condition
+	localtest.Eventually(s.T, fmt.Sprintf("%s is %s of %s", kind, status, name), func(context.Context) error {
+		got := s.StatusOf(name)
+		c := meta.FindStatusCondition(got.Conditions, kind)
+		if c == nil || c.Status != status || reason != "" && c.Reason != reason {
+			return fmt.Errorf("the conditions are %+v", got.Conditions)
+		}
+		found = *c
+		return nil
+	})
+	return found
+}
+
+func (s *Operator) AwaitReady(name string) {
+	s.Helper()
+	till := s.New(name, nil)
+	localtest.Eventually(s.T, name+" is ready", func(ctx context.Context) error {
+		if err := s.Get(ctx, client.ObjectKeyFromObject(till), till); err != nil {
+			return err
+		}
+		status := s.StatusOf(name)
+		if status.ObservedGeneration != till.GetGeneration() || !meta.IsStatusConditionTrue(status.Conditions, "Ready") {
+			return fmt.Errorf("the status is %+v", status.Conditions)
+		}
+		return nil
+	})
+}
+
+// Data reads the data of a ConfigMap.
+func (s *Operator) Data(name string) map[string]string {
+	s.Helper()
+	var found corev1.ConfigMap
+	s.Must(s.Get(s.Context(), client.ObjectKey{Namespace: s.Namespace, Name: name}, &found))
+	return found.Data
+}
+
+// EventuallyData waits until the data of a ConfigMap has a value.
+func (s *Operator) EventuallyData(name, key, want string) {
+	s.Helper()
+	localtest.Eventually(s.T, fmt.Sprintf("%s of %s is %q", key, name, want), func(ctx context.Context) error {
+		var found corev1.ConfigMap
+		if err := s.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: name}, &found); err != nil {
+			return err
+		}
+		if found.Data[key] != want {
+			return fmt.Errorf("the data is %v", found.Data)
+		}
+		return nil
+	})
+}
+
+func (s *Operator) Eventually(what string, check func(context.Context) error) {
+	s.Helper()
+	localtest.Eventually(s.T, what, check)
+}
+
+// EventuallyGone waits until an object does not exist.
+func (s *Operator) EventuallyGone(object client.Object) {
+	s.Helper()
+	localtest.Eventually(s.T, object.GetName()+" is gone", func(ctx context.Context) error {
+		err := s.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil {
+			return errors.New("it exists")
+		}
+		return nil
+	})
+}
+
+func (s *Operator) Named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.Namespace, Name: name}
+}
