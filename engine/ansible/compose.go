@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/engine/ansible/internal/playbook"
+	"github.com/operon-framework/operon/engine/ansible/internal/proxy"
 )
 
 // Annotations of objects that change their runs.
@@ -185,7 +186,7 @@ func (c *composer) due(ctx context.Context, object *engine.Object, out *operon.C
 			return "", err
 		}
 		if changed {
-			return place(o) + " has changed", nil
+			return proxy.Place(o) + " has changed", nil
 		}
 	}
 	return c.timer(out, last, s), nil
@@ -222,7 +223,7 @@ func (c *composer) changed(ctx context.Context, reader reader, o engine.RunObjec
 	if err != nil || cached == o.Version {
 		return false, err
 	}
-	live, err := c.shared.proxy.live(ctx, o)
+	live, err := c.shared.proxy.Live(ctx, o)
 	return err == nil && live != o.Version, err
 }
 
@@ -241,7 +242,7 @@ func cachedVersion(ctx context.Context, reader reader, o engine.RunObject) (stri
 		if err != nil || !found {
 			return "", err
 		}
-		return version(object, o.WithStatus), nil
+		return proxy.Version(object, o.WithStatus), nil
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -256,7 +257,7 @@ func cachedVersion(ctx context.Context, reader reader, o engine.RunObject) (stri
 	if err := reader.List(ctx, list, nil, client.InNamespace(o.Namespace), selection); err != nil {
 		return "", err
 	}
-	return listVersion(list.Items), nil
+	return proxy.ListVersion(list.Items), nil
 }
 
 // tell records events about a run that has ended.
@@ -271,8 +272,7 @@ func (c *composer) tell(j *job, out *operon.Composition) {
 		out.Warning(reasonFailed, j.run.Failed)
 	}
 	if c.finalizer == nil && len(j.beyond) > 0 {
-		slices.Sort(j.beyond)
-		out.Warning(reasonBeyond, fmt.Sprintf("The objects %v stay when this object is deleted, because garbage collection deletes only objects in its namespace. Delete them in a role that finalizer in watches.yaml names", slices.Compact(j.beyond)))
+		out.Warning(reasonBeyond, fmt.Sprintf("The objects %v stay when this object is deleted, because garbage collection deletes only objects in its namespace. Delete them in a role that finalizer in watches.yaml names", j.beyond))
 	}
 }
 
@@ -286,14 +286,15 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 	}
 	c.jobs[object.UID] = j
 	c.mu.Unlock()
-	o := owner{kind: c.watch.Kind, namespace: object.Namespace, name: object.Name, uid: object.UID}
-	session := &session{owner: o, ignored: c.ignored, verbose: s.verbose, objects: map[objectKey]*seen{}}
+	session := &proxy.Session{Ignored: c.ignored, Owner: proxy.Owner{
+		Kind: c.watch.Kind, Namespace: object.Namespace, Name: object.Name, UID: object.UID,
+	}}
 	go func() {
 		defer cancel(nil)
 		key := client.ObjectKeyFromObject(object)
 		ctrl.Log.WithName("ansible").Info("run", "kind", c.watch.Kind.Kind, "object", key, "reason", why)
 		started := time.Now()
-		run := c.run(ctx, key, in, session)
+		run := c.run(ctx, key, in, session, max(c.verbose, s.verbose))
 		runSeconds.WithLabelValues(c.watch.Kind.Kind).Observe(time.Since(started).Seconds())
 		c.finish(j, run, session)
 		select {
@@ -304,7 +305,7 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 }
 
 // run waits for its turn and runs the role or playbook.
-func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input, s *session) *engine.Run {
+func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input, s *proxy.Session, verbosity int) *engine.Run {
 	run := &engine.Run{Input: in.digest}
 	select {
 	case c.slots <- struct{}{}:
@@ -315,38 +316,44 @@ func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input,
 	}
 	limit := c.engine.RunTimeout
 	if limit == 0 {
-		limit = defaultRunTimeout
+		limit = timing.run
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run took longer than %s and was ended", limit))
 	defer cancel()
-	c.shared.proxy.open(s)
-	end, err := c.shared.worker.execute(ctx, key, in, c.entry, s)
-	c.shared.proxy.close(s)
+	c.shared.proxy.Open(s)
+	end, err := c.execute(ctx, key, in, s, verbosity)
+	c.shared.proxy.Close(s)
 	var objects []engine.RunObject
 	open := ""
 	if err == nil {
-		objects, open, err = s.result(ctx)
+		objects, open, err = s.Result(ctx)
 	}
 	if err != nil {
-		end.failed = first(end.failed, err.Error())
+		end.Failed = first(end.Failed, err.Error())
 	}
-	run.Failed, run.Result, run.Objects, run.Open = end.failed, end.result, objects, first(c.open, end.open, open)
+	run.Failed, run.Result, run.Objects, run.Open = end.Failed, end.Result, objects, first(c.open, end.Open, open)
 	run.Ended = metav1.NewTime(time.Now().Truncate(time.Second))
-	if end.requeue > 0 {
-		at := metav1.NewTime(time.Now().Add(end.requeue))
+	if end.Requeue > 0 {
+		at := metav1.NewTime(time.Now().Add(end.Requeue))
 		run.RequeueAt = &at
 	}
 	return run
 }
 
-// Limits of the time between runs that fail.
-const (
-	firstRetry = time.Second
-	lastRetry  = 5 * time.Minute
-)
+// execute runs the role or playbook with the permissions of a session.
+func (c *composer) execute(ctx context.Context, key types.NamespacedName, in *input, s *proxy.Session, verbosity int) (playbook.Outcome, error) {
+	kubeconfig, err := s.Kubeconfig(key.Namespace)
+	if err != nil {
+		return playbook.Outcome{}, err
+	}
+	return c.shared.worker.Execute(ctx, playbook.Job{
+		Object: key.String(), Dir: c.dir, Role: in.role, Playbook: in.playbook, Vars: in.vars, Kubeconfig: kubeconfig, Verbosity: verbosity,
+		Began: func(t playbook.Task) { s.Begin(t.ReadsStatus()) },
+	})
+}
 
 // finish records the end of a run.
-func (c *composer) finish(j *job, run *engine.Run, s *session) {
+func (c *composer) finish(j *job, run *engine.Run, s *proxy.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	result := "succeeded"
@@ -354,9 +361,9 @@ func (c *composer) finish(j *job, run *engine.Run, s *session) {
 		j.failures = 0
 	} else {
 		result = "failed"
-		j.retry = time.Now().Add(min(firstRetry<<min(j.failures, 10), lastRetry))
+		j.retry = time.Now().Add(min(timing.firstRetry<<min(j.failures, 10), timing.lastRetry))
 		j.failures++
 	}
-	j.run, j.beyond = run, s.beyond
+	j.run, j.beyond = run, s.Beyond()
 	runsTotal.WithLabelValues(c.watch.Kind.Kind, result).Inc()
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/engine/ansible/internal/playbook"
+	"github.com/operon-framework/operon/engine/ansible/internal/proxy"
 )
 
 // Engine runs the entries of watches.yaml that have the field role or playbook. All entries of an operator share one Engine,
@@ -33,11 +35,9 @@ type Engine struct {
 
 // shared is what the entries of an operator share. It is set before the operator starts.
 type shared struct {
-	worker *worker
-	proxy  *proxy
+	worker *playbook.Worker
+	proxy  *proxy.Proxy
 }
-
-const defaultRunTimeout = 30 * time.Minute
 
 // Name implements engine.Engine: it is ansible.
 func (*Engine) Name() string { return "ansible" }
@@ -59,7 +59,9 @@ func (e *Engine) Load(w *engine.Watch) (engine.Program, error) {
 	}
 	first := e.shared == nil
 	if first {
-		e.shared = &shared{worker: newWorker(e), proxy: newProxy(!e.WithoutOwners)}
+		e.shared = &shared{proxy: proxy.New(!e.WithoutOwners), worker: playbook.NewWorker(playbook.Options{
+			Arguments: e.Arguments, RolesPath: e.RolesPath, CollectionsPath: e.collections(), ShowOutput: e.ShowOutput,
+		})}
 	}
 	triggers := make(chan types.NamespacedName, 1)
 	c := &composer{entry: entry, engine: e, shared: e.shared, triggers: triggers, jobs: map[types.UID]*job{}}
@@ -87,10 +89,10 @@ func (e *Engine) Load(w *engine.Watch) (engine.Program, error) {
 
 // start adds the proxy and the worker to the manager of an operator.
 func (s *shared) start(m ctrl.Manager) error {
-	if err := s.proxy.connect(m); err != nil {
+	if err := s.proxy.Connect(m); err != nil {
 		return err
 	}
-	for _, part := range []manager.RunnableFunc{s.proxy.serve, s.worker.serve} {
+	for _, part := range []manager.RunnableFunc{s.proxy.Serve, s.worker.Serve} {
 		if err := m.Add(part); err != nil {
 			return err
 		}

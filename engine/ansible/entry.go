@@ -26,7 +26,7 @@ type entry struct {
 	vars      map[string]any
 	finalizer *finalizer
 
-	manageStatus, snakeCase, annotations, unsafe bool
+	switches
 	// ignored contains the kinds that are not watched.
 	ignored []schema.GroupVersionKind
 	period  time.Duration
@@ -41,6 +41,9 @@ type entry struct {
 	open string
 }
 
+// switches are the fields of an entry that are true or false.
+type switches struct{ manageStatus, snakeCase, annotations, unsafe bool }
+
 // source is a role or a playbook. One of the fields is set.
 type source struct{ role, playbook string }
 
@@ -51,12 +54,9 @@ type finalizer struct {
 	vars map[string]any
 }
 
-// defaultPeriod is the reconcile period of Operator SDK's Ansible operator.
-const defaultPeriod = 10 * time.Hour
-
 // read reads an entry.
 func (e *Engine) read(w *engine.Watch) (*entry, error) {
-	t := &entry{watch: w, dir: w.Dir(), manageStatus: true, snakeCase: true, workers: runtime.NumCPU(), period: defaultPeriod, verbose: e.Verbosity}
+	t := &entry{watch: w, dir: w.Dir(), switches: switches{manageStatus: true, snakeCase: true}, workers: runtime.NumCPU(), period: timing.period, verbose: e.Verbosity}
 	var ignored []struct{ Group, Version, Kind string }
 	var artifacts int
 	var clusterScoped bool

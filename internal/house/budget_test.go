@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000.
-const totalLines = 120_900
+const totalLines = 124_300
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -40,7 +40,7 @@ var budgets = map[string]budget{
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {2030, 14},
 	"internal/ship/bundle":      {2450, 25}, // two layouts, and 25 rules
-	"internal/ship/deploy":      {2950, 12},
+	"internal/ship/deploy":      {2960, 12},
 	"internal/ship/image":       {1680, 20},
 	"internal/tools/generate":   {2630, 6},
 	"internal/tools/project":    {2030, 33}, // with operators without Go: where their program is built, and the CRDs of charts

@@ -1,4 +1,5 @@
-// Package enginetest runs operators without Go on the local cluster, for the tests of engines.
+// Package enginetest runs operators without Go on the local cluster, for the tests of engines. An Operator is a project with a
+// watches.yaml in a namespace of its own; its methods change objects of the project's kind and wait for their conditions.
 package enginetest
 
 import (
@@ -163,39 +164,40 @@ func (s *Operator) Quiet(seen *Requests) {
 	})
 }
 
+// New returns an object of the kind with a spec, which does not exist yet.
 func (s *Operator) New(name string, spec map[string]any) *unstructured.Unstructured {
-	till := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	till.SetGroupVersionKind(s.Kind)
-	till.SetName(name)
-	till.SetNamespace(s.Namespace)
-	return till
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetGroupVersionKind(s.Kind)
+	object.SetName(name)
+	object.SetNamespace(s.Namespace)
+	return object
 }
 
-// Add creates a Till.
+// Add creates an object.
 func (s *Operator) Add(name string, spec map[string]any) *unstructured.Unstructured {
 	s.Helper()
-	till := s.New(name, spec)
-	s.Must(s.Create(s.Context(), till))
-	return till
+	object := s.New(name, spec)
+	s.Must(s.Create(s.Context(), object))
+	return object
 }
 
-// SetSpec merges fields into the spec of a Till.
+// SetSpec merges fields into the spec of an object.
 func (s *Operator) SetSpec(name string, patch string) {
 	s.Helper()
 	s.Must(s.Patch(s.Context(), s.New(name, nil), client.RawPatch("application/merge-patch+json", []byte(`{"spec":`+patch+`}`))))
 }
 
-// StatusOf reads the status of a Till.
+// StatusOf reads the status of an object.
 func (s *Operator) StatusOf(name string) engine.Status {
 	s.Helper()
-	var object engine.Object
-	till := s.New(name, nil)
-	s.Must(s.Get(s.Context(), client.ObjectKeyFromObject(till), till))
-	s.Must(runtime.DefaultUnstructuredConverter.FromUnstructured(till.Object, &object))
-	return object.Status
+	var typed engine.Object
+	object := s.New(name, nil)
+	s.Must(s.Get(s.Context(), client.ObjectKeyFromObject(object), object))
+	s.Must(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &typed))
+	return typed.Status
 }
 
-// AwaitCondition waits until a condition of a Till has a status and a reason. An empty reason matches any reason.
+// AwaitCondition waits until a condition of an object has a status and a reason. An empty reason matches any reason.
 func (s *Operator) AwaitCondition(name, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
 	s.Helper()
 	var found metav1.Condition
@@ -211,15 +213,16 @@ func (s *Operator) AwaitCondition(name, kind string, status metav1.ConditionStat
 	return found
 }
 
+// AwaitReady waits until an object is ready in its current generation.
 func (s *Operator) AwaitReady(name string) {
 	s.Helper()
-	till := s.New(name, nil)
+	object := s.New(name, nil)
 	localtest.Eventually(s.T, name+" is ready", func(ctx context.Context) error {
-		if err := s.Get(ctx, client.ObjectKeyFromObject(till), till); err != nil {
+		if err := s.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
 		status := s.StatusOf(name)
-		if status.ObservedGeneration != till.GetGeneration() || !meta.IsStatusConditionTrue(status.Conditions, "Ready") {
+		if status.ObservedGeneration != object.GetGeneration() || !meta.IsStatusConditionTrue(status.Conditions, "Ready") {
 			return fmt.Errorf("the status is %+v", status.Conditions)
 		}
 		return nil
@@ -249,6 +252,7 @@ func (s *Operator) EventuallyData(name, key, want string) {
 	})
 }
 
+// Eventually waits until a check returns no error.
 func (s *Operator) Eventually(what string, check func(context.Context) error) {
 	s.Helper()
 	localtest.Eventually(s.T, what, check)
@@ -269,6 +273,7 @@ func (s *Operator) EventuallyGone(object client.Object) {
 	})
 }
 
+// Named returns the metadata of an object in the namespace.
 func (s *Operator) Named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.Namespace, Name: name}
 }

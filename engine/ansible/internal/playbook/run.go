@@ -1,4 +1,4 @@
-package ansible
+package playbook
 
 import (
 	"bufio"
@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/operon-framework/operon/engine"
@@ -25,13 +24,13 @@ import (
 type run struct {
 	id      string
 	command command
-	session *session
+	job     Job
 	// exited receives the exit status of the process, or -1.
 	exited chan int
 
 	mu     sync.Mutex
 	pid    int
-	task   task
+	task   Task
 	stats  *engine.RunResult
 	failed []string
 	// broken is an error because of which no stats are sent.
@@ -48,18 +47,9 @@ type command struct {
 	Output string            `json:"output"`
 }
 
-// task describes a task of a role.
-type task struct {
-	Name       string `json:"name"`
-	Role       string `json:"role"`
-	Path       string `json:"path"`
-	Action     string `json:"action"`
-	Registered bool   `json:"registered"`
-}
-
 // event is a line that a run sends: see python/callback/operon.py.
 type event struct {
-	task
+	Task
 	Event   string `json:"event"`
 	Ack     bool   `json:"ack"`
 	Message string `json:"message"`
@@ -73,63 +63,76 @@ type event struct {
 	Unreach int64  `json:"unreachable"`
 }
 
-// outcome is the end of a run.
-type outcome struct {
-	result  *engine.RunResult
-	failed  string
-	requeue time.Duration
-	open    string
+// Outcome is the end of a run.
+type Outcome struct {
+	// Result is nil if the run ended before its playbook did.
+	Result *engine.RunResult
+	// Failed is the error, or empty.
+	Failed string
+	// Requeue is the time after which the run asked to be repeated, or zero.
+	Requeue time.Duration
+	// Open is the reason why the result may depend on more than what the run asked the API server, or empty.
+	Open string
 }
 
-// killGrace is the time that a run has to end after SIGTERM.
-const killGrace = 5 * time.Second
+// Job is what a run is asked to do.
+type Job struct {
+	// Object is the object for which the run takes place, for logs.
+	Object string
+	// Dir is the working directory.
+	Dir string
+	// Role or Playbook is the path of what runs.
+	Role, Playbook string
+	Vars           map[string]any
+	Kubeconfig     []byte
+	// Verbosity is the number of letters v that ansible-playbook is called with, at most 7.
+	Verbosity int
+	// Began is called when a task begins, before the task sends requests.
+	Began func(Task)
+}
 
-// execute runs a playbook or role for an object and returns its outcome. If ctx ends, so does the run.
-func (w *worker) execute(ctx context.Context, key types.NamespacedName, in *input, t *entry, s *session) (outcome, error) {
+// Execute runs a playbook or role and returns its outcome. If ctx ends, so does the run.
+func (w *Worker) Execute(ctx context.Context, job Job) (Outcome, error) {
 	p, err := w.process(ctx)
 	if err != nil {
-		return outcome{}, err
+		return Outcome{}, err
 	}
 	dir, err := os.MkdirTemp(filepath.Join(p.dir, "tmp"), "run-")
 	if err != nil {
-		return outcome{}, err
+		return Outcome{}, err
 	}
 	defer os.RemoveAll(dir)
-	r := &run{id: filepath.Base(dir), session: s, exited: make(chan int, 1)}
-	if r.command, err = w.prepare(dir, key, in, t, s); err != nil {
-		return outcome{}, err
+	r := &run{id: filepath.Base(dir), job: job, exited: make(chan int, 1)}
+	if r.command, err = w.prepare(dir, job); err != nil {
+		return Outcome{}, err
 	}
 	if err := p.begin(r); err != nil {
-		return outcome{}, err
+		return Outcome{}, err
 	}
 	status, stopped := r.wait(ctx)
-	output, err := lastBytes(r.command.Output, w.engine.ShowOutput)
+	output, err := lastBytes(r.command.Output, w.options.ShowOutput)
 	if err != nil {
-		return outcome{}, err
+		return Outcome{}, err
 	}
-	if w.engine.ShowOutput {
-		ctrl.Log.WithName("ansible").Info("run ended", "object", key, "status", status, "output", output)
+	if w.options.ShowOutput {
+		ctrl.Log.WithName("ansible").Info("run ended", "object", job.Object, "status", status, "output", output)
 	}
 	return r.outcome(status, stopped, output), nil
 }
 
 // prepare writes the files of a run.
-func (w *worker) prepare(dir string, key types.NamespacedName, in *input, t *entry, s *session) (command, error) {
-	kubeconfig, err := s.kubeconfig(key.Namespace)
-	if err != nil {
-		return command{}, err
-	}
-	vars, err := json.Marshal(in.vars)
+func (w *Worker) prepare(dir string, job Job) (command, error) {
+	vars, err := json.Marshal(job.Vars)
 	if err != nil {
 		return command{}, err
 	}
 	files := map[string][]byte{
-		"kubeconfig": kubeconfig, "vars.json": vars,
+		"kubeconfig": job.Kubeconfig, "vars.json": vars,
 		"hosts": []byte("localhost ansible_connection=local ansible_python_interpreter={{ansible_playbook_python}}\n"),
 	}
-	playbook := in.playbook
-	if in.role != "" {
-		play, err := json.Marshal([]any{map[string]any{"hosts": "localhost", "roles": []any{map[string]any{"role": in.role}}}})
+	playbook := job.Playbook
+	if job.Role != "" {
+		play, err := json.Marshal([]any{map[string]any{"hosts": "localhost", "roles": []any{map[string]any{"role": job.Role}}}})
 		if err != nil {
 			return command{}, err
 		}
@@ -142,12 +145,12 @@ func (w *worker) prepare(dir string, key types.NamespacedName, in *input, t *ent
 	}
 	inventory := first(os.Getenv("ANSIBLE_INVENTORY"), filepath.Join(dir, "hosts"))
 	args := []string{"-i", inventory, "-e", "@" + filepath.Join(dir, "vars.json")}
-	if n := min(max(t.verbose, s.verbose), 7); n > 0 {
-		args = append(args, "-"+strings.Repeat("v", n))
+	if job.Verbosity > 0 {
+		args = append(args, "-"+strings.Repeat("v", min(job.Verbosity, 7)))
 	}
 	config := filepath.Join(dir, "kubeconfig")
 	return command{
-		Args: append(append(args, w.engine.Arguments...), playbook), Dir: t.dir, Output: filepath.Join(dir, "output"),
+		Args: append(append(args, w.options.Arguments...), playbook), Dir: job.Dir, Output: filepath.Join(dir, "output"),
 		Env: map[string]string{"KUBECONFIG": config, "K8S_AUTH_KUBECONFIG": config},
 	}, nil
 }
@@ -162,7 +165,7 @@ func (r *run) wait(ctx context.Context) (status int, stopped error) {
 	r.signal(syscall.SIGTERM)
 	select {
 	case status = <-r.exited:
-	case <-time.After(killGrace):
+	case <-time.After(timing.killGrace):
 		r.signal(syscall.SIGKILL)
 		status = <-r.exited
 	}
@@ -216,14 +219,14 @@ func (r *run) take(e event) {
 	defer r.mu.Unlock()
 	switch e.Event {
 	case "task":
-		r.task = e.task
-		r.session.begin(e.task)
-		if why := opens(e.task); why != "" && r.open == "" {
+		r.task = e.Task
+		r.job.Began(e.Task)
+		if why := e.Task.opens(); why != "" && r.open == "" {
 			r.open = why
 		}
 	case "failed":
 		if !e.Ignored {
-			r.failed = append(r.failed, e.task.describe(e.Message))
+			r.failed = append(r.failed, e.Task.describe(e.Message))
 		}
 	case "error":
 		r.broken = e.Message
@@ -240,34 +243,22 @@ func (r *run) take(e event) {
 	}
 }
 
-// describe returns a message with the place of the task.
-func (t task) describe(message string) string {
-	place := fmt.Sprintf("task %q", t.Name)
-	if t.Role != "" {
-		place = fmt.Sprintf("role %s, %s", filepath.Base(t.Role), place)
-	}
-	if t.Path != "" {
-		place += ", " + t.Path
-	}
-	return fmt.Sprintf("%s (%s)", strings.TrimSpace(message), place)
-}
-
 // outcome returns the end of a run by the events that it sent.
-func (r *run) outcome(status int, stopped error, output string) outcome {
+func (r *run) outcome(status int, stopped error, output string) Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	end := outcome{result: r.stats, requeue: r.requeue, open: r.open}
+	end := Outcome{Result: r.stats, Requeue: r.requeue, Open: r.open}
 	switch {
 	case stopped != nil:
-		end.failed = r.task.describe(stopped.Error())
+		end.Failed = r.task.describe(stopped.Error())
 	case r.broken != "":
-		end.failed = r.broken
+		end.Failed = r.broken
 	case r.stats == nil:
-		end.failed = fmt.Sprintf("the run ended with status %s before its playbook did%s", exitStatus(status), output)
+		end.Failed = fmt.Sprintf("the run ended with status %s before its playbook did%s", exitStatus(status), output)
 	case r.stats.Failures > 0:
-		end.failed = first(strings.Join(r.failed, "\n"), "a task failed")
+		end.Failed = first(strings.Join(r.failed, "\n"), "a task failed")
 	case status != 0:
-		end.failed = fmt.Sprintf("the run ended with status %s%s", exitStatus(status), output)
+		end.Failed = fmt.Sprintf("the run ended with status %s%s", exitStatus(status), output)
 	}
 	return end
 }
@@ -292,4 +283,13 @@ func lastBytes(file string, all bool) (string, error) {
 		return "\n" + text, err
 	}
 	return "", err
+}
+
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
 }

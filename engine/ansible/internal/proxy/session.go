@@ -1,4 +1,4 @@
-package ansible
+package proxy
 
 import (
 	"bytes"
@@ -24,18 +24,19 @@ import (
 	"github.com/operon-framework/operon/engine"
 )
 
-// session records the requests of a run.
-type session struct {
-	proxy *proxy
-	token string
-	owner owner
-	// ignored contains the kinds that are not recorded.
-	ignored []schema.GroupVersionKind
-	verbose int
+// Session records the requests of a run.
+type Session struct {
+	Owner Owner
+	// Ignored contains the kinds that are not recorded.
+	Ignored []schema.GroupVersionKind
 
-	mu      sync.Mutex
-	task    task
-	objects map[objectKey]*seen
+	proxy *Proxy
+	token string
+
+	mu sync.Mutex
+	// withStatus means that the current task may use the status of what it reads.
+	withStatus bool
+	objects    map[objectKey]*seen
 	// open is the reason why the record is not complete.
 	open string
 	// beyond contains the objects that the run created where garbage collection does not reach them.
@@ -62,7 +63,7 @@ type seen struct {
 
 // access is a request for an object or a list.
 type access struct {
-	session *session
+	session *Session
 	key     objectKey
 	verb    string
 	// whole means that the response has the whole object.
@@ -70,15 +71,15 @@ type access struct {
 	withStatus bool
 }
 
-// begin sets the task that sends the following requests.
-func (s *session) begin(t task) {
+// Begin says whether the following requests come from a task that may use the status of what it reads.
+func (s *Session) Begin(withStatus bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.task = t
+	s.withStatus = withStatus
 }
 
 // opens records why the result of the run may depend on more than its record. The first reason is kept.
-func (s *session) opens(why string) {
+func (s *Session) opens(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = first(s.open, why)
@@ -96,7 +97,7 @@ var unrecorded = []schema.GroupResource{
 var streams = []string{"log", "exec", "attach", "portforward", "proxy"}
 
 // access returns what a request reads or writes, or nil if that is not recorded.
-func (s *session) access(r *http.Request, info *request.RequestInfo) *access {
+func (s *Session) access(r *http.Request, info *request.RequestInfo) *access {
 	if !info.IsResourceRequest || slices.Contains(unrecorded, schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}) {
 		return nil
 	}
@@ -105,11 +106,11 @@ func (s *session) access(r *http.Request, info *request.RequestInfo) *access {
 		s.opens(fmt.Sprintf("a request for %s, which is not served", info.Path))
 		return nil
 	}
-	if slices.Contains(s.ignored, kind) || kind == s.owner.kind && info.Namespace == s.owner.namespace && info.Name == s.owner.name {
+	if slices.Contains(s.Ignored, kind) || kind == s.Owner.Kind && info.Namespace == s.Owner.Namespace && info.Name == s.Owner.Name {
 		return nil
 	}
 	s.mu.Lock()
-	a := &access{session: s, verb: info.Verb, withStatus: s.task.readsStatus(), whole: info.Subresource == ""}
+	a := &access{session: s, verb: info.Verb, withStatus: s.withStatus, whole: info.Subresource == ""}
 	s.mu.Unlock()
 	a.key = objectKey{kind: kind, namespace: info.Namespace, name: info.Name}
 	if why := a.describe(r.URL.Query(), info, namespaced); why != "" {
@@ -141,7 +142,7 @@ func (a *access) describe(query url.Values, info *request.RequestInfo, namespace
 }
 
 // kindOf returns the kind of a resource.
-func (s *session) kindOf(info *request.RequestInfo) (kind schema.GroupVersionKind, namespaced bool, err error) {
+func (s *Session) kindOf(info *request.RequestInfo) (kind schema.GroupVersionKind, namespaced bool, err error) {
 	kind, err = s.proxy.mapper.KindFor(schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource})
 	if err != nil {
 		return kind, false, err
@@ -199,14 +200,14 @@ func (a *access) record(body []byte, found bool) error {
 		created := a.key.name == ""
 		a.key.name, a.key.namespace = object.Name, object.Namespace
 		s.note(a, object)
-		if created && !s.owner.reaches(object.Namespace) {
+		if created && !s.Owner.reaches(object.Namespace) {
 			s.beyond = append(s.beyond, fmt.Sprintf("%s %s", a.key.kind.Kind, encodedOwner(object.Namespace, object.Name)))
 		}
 	}
 	return nil
 }
 
-func (s *session) entry(a *access) *seen {
+func (s *Session) entry(a *access) *seen {
 	e := s.objects[a.key]
 	if e == nil {
 		e = &seen{}
@@ -217,7 +218,7 @@ func (s *session) entry(a *access) *seen {
 
 // note records the state of an object. A read by a task that only changes the object does not replace the state that an earlier
 // task used.
-func (s *session) note(a *access, object *metav1.PartialObjectMetadata) {
+func (s *Session) note(a *access, object *metav1.PartialObjectMetadata) {
 	e := s.entry(a)
 	if a.verb == "get" && e.withStatus && !a.withStatus {
 		return
@@ -226,7 +227,7 @@ func (s *session) note(a *access, object *metav1.PartialObjectMetadata) {
 	e.object, e.unknown = object, false
 }
 
-func (s *session) noteList(a *access, body []byte) error {
+func (s *Session) noteList(a *access, body []byte) error {
 	var list metav1.PartialObjectMetadataList
 	if err := json.Unmarshal(body, &list); err != nil {
 		return err
@@ -244,12 +245,12 @@ func (s *session) noteList(a *access, body []byte) error {
 		s.open = first(s.open, "a list in several parts")
 		return nil
 	}
-	s.entry(a).list = listVersion(list.Items)
+	s.entry(a).list = ListVersion(list.Items)
 	return nil
 }
 
-// result returns the record of the run, ordered, and the reason why it is not complete.
-func (s *session) result(ctx context.Context) (objects []engine.RunObject, open string, err error) {
+// Result returns the record of the run, ordered, and the reason why it is not complete.
+func (s *Session) Result(ctx context.Context) (objects []engine.RunObject, open string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, e := range s.objects {
@@ -258,21 +259,21 @@ func (s *session) result(ctx context.Context) (objects []engine.RunObject, open 
 			Selector: key.selector, WithStatus: e.withStatus, Version: e.list,
 		}
 		if key.name != "" {
-			o.Version = version(e.object, e.withStatus)
+			o.Version = Version(e.object, e.withStatus)
 		}
 		if e.unknown {
-			if o.Version, err = s.proxy.live(ctx, o); err != nil {
+			if o.Version, err = s.proxy.Live(ctx, o); err != nil {
 				return nil, "", err
 			}
 		}
 		objects = append(objects, o)
 	}
-	slices.SortFunc(objects, func(a, b engine.RunObject) int { return strings.Compare(place(a), place(b)) })
+	slices.SortFunc(objects, func(a, b engine.RunObject) int { return strings.Compare(Place(a), Place(b)) })
 	return objects, s.open, nil
 }
 
-// place returns a text that identifies an object or list, for people.
-func place(o engine.RunObject) string {
+// Place returns a text that identifies an object or list, for people.
+func Place(o engine.RunObject) string {
 	switch {
 	case o.Name != "":
 		return o.Kind + " " + encodedOwner(o.Namespace, o.Name)
@@ -285,9 +286,9 @@ func place(o engine.RunObject) string {
 // controllerAnnotations are annotations that controllers of Kubernetes write, as they write the status.
 const controllerAnnotations = "deployment.kubernetes.io/"
 
-// version identifies the content of an object. Without the status, it changes only with the rest, as far as the metadata
+// Version identifies the content of an object. Without the status, it changes only with the rest, as far as the metadata
 // shows: kinds without a generation have no status, with few exceptions. An object that is being deleted counts as absent.
-func version(object *metav1.PartialObjectMetadata, withStatus bool) string {
+func Version(object *metav1.PartialObjectMetadata, withStatus bool) string {
 	switch {
 	case object == nil || object.DeletionTimestamp != nil:
 		return ""
@@ -308,19 +309,19 @@ func version(object *metav1.PartialObjectMetadata, withStatus bool) string {
 	return fmt.Sprintf("%s/%d/%s", object.UID, object.Generation, hex.EncodeToString(sum[:6]))
 }
 
-// listVersion identifies the content of a list.
-func listVersion(items []metav1.PartialObjectMetadata) string {
+// ListVersion identifies the content of a list.
+func ListVersion(items []metav1.PartialObjectMetadata) string {
 	var lines []string
 	for i := range items {
-		lines = append(lines, items[i].Namespace+"/"+items[i].Name+"/"+version(&items[i], true))
+		lines = append(lines, items[i].Namespace+"/"+items[i].Name+"/"+Version(&items[i], true))
 	}
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return fmt.Sprintf("%d/%s", len(items), hex.EncodeToString(sum[:12]))
 }
 
-// live reads the current version of an object or list from the API server.
-func (p *proxy) live(ctx context.Context, o engine.RunObject) (string, error) {
+// Live reads the current version of an object or list from the API server.
+func (p *Proxy) Live(ctx context.Context, o engine.RunObject) (string, error) {
 	path, err := p.path(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind), o.Namespace, o.Name)
 	if meta.IsNoMatchError(err) {
 		return "", nil
@@ -335,11 +336,28 @@ func (p *proxy) live(ctx context.Context, o engine.RunObject) (string, error) {
 		}
 		list := &metav1.PartialObjectMetadataList{}
 		err := p.read(ctx, path, query, "PartialObjectMetadataList", list)
-		return listVersion(list.Items), err
+		return ListVersion(list.Items), err
 	}
 	object, err := p.metadata(ctx, path, nil)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
-	return version(object, o.WithStatus), err
+	return Version(object, o.WithStatus), err
+}
+
+// Beyond returns the objects that the run created where garbage collection does not reach them.
+func (s *Session) Beyond() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.Sort(s.beyond)
+	return slices.Compact(s.beyond)
+}
+
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package ansible
+package proxy
 
 import (
 	"bytes"
@@ -35,9 +35,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// proxy is a server on the loopback interface through which runs reach the API server with the permissions of the operator. It
+// Proxy is a server on the loopback interface through which runs reach the API server with the permissions of the operator. It
 // adds owner references to what runs create, and records what they read and write.
-type proxy struct {
+type Proxy struct {
 	// inject adds owner references.
 	inject   bool
 	listener net.Listener
@@ -53,17 +53,18 @@ type proxy struct {
 	parser   *request.RequestInfoFactory
 
 	mu       sync.Mutex
-	sessions map[string]*session
+	sessions map[string]*Session
 }
 
-func newProxy(inject bool) *proxy {
-	return &proxy{inject: inject, metrics: newMetrics(), sessions: map[string]*session{}, parser: &request.RequestInfoFactory{
+// New returns a proxy. With inject, it adds owner references to what runs create.
+func New(inject bool) *Proxy {
+	return &Proxy{inject: inject, metrics: newMetrics(), sessions: map[string]*Session{}, parser: &request.RequestInfoFactory{
 		APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 	}}
 }
 
-// connect prepares the server for the cluster of a manager.
-func (p *proxy) connect(m ctrl.Manager) error {
+// Connect prepares the server for the cluster of a manager.
+func (p *Proxy) Connect(m ctrl.Manager) error {
 	config := m.GetConfig()
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -111,8 +112,8 @@ func selfSigned() (*tls.Config, []byte, error) {
 // metricsPath is where the module osdk_metric sends metrics.
 const metricsPath = "/operon/metrics"
 
-// serve serves requests until ctx ends.
-func (p *proxy) serve(ctx context.Context) error {
+// Serve serves requests until ctx ends.
+func (p *Proxy) Serve(ctx context.Context) error {
 	server := &http.Server{Handler: p, TLSConfig: p.tls, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
@@ -122,23 +123,23 @@ func (p *proxy) serve(ctx context.Context) error {
 	return nil
 }
 
-// open registers a session, whose requests bear its token.
-func (p *proxy) open(s *session) {
-	s.proxy, s.token = p, rand.Text()
+// Open registers a session, whose requests bear its token.
+func (p *Proxy) Open(s *Session) {
+	s.proxy, s.token, s.objects = p, rand.Text(), map[objectKey]*seen{}
 	p.mu.Lock()
 	p.sessions[s.token] = s
 	p.mu.Unlock()
 }
 
-// close rejects further requests of a session.
-func (p *proxy) close(s *session) {
+// Close rejects further requests of a session.
+func (p *Proxy) Close(s *Session) {
 	p.mu.Lock()
 	delete(p.sessions, s.token)
 	p.mu.Unlock()
 }
 
-// kubeconfig returns a kubeconfig for the requests of a session.
-func (s *session) kubeconfig(namespace string) ([]byte, error) {
+// Kubeconfig returns a kubeconfig for the requests of a session.
+func (s *Session) Kubeconfig(namespace string) ([]byte, error) {
 	const name = "operon"
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: "https://" + s.proxy.listener.Addr().String(), CertificateAuthorityData: s.proxy.ca}
@@ -152,7 +153,7 @@ func (s *session) kubeconfig(namespace string) ([]byte, error) {
 const maxBody = 8 << 20
 
 // ServeHTTP implements http.Handler.
-func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	p.mu.Lock()
 	s := p.sessions[token]
@@ -182,7 +183,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // forward sends a request to the API server and records the response.
-func (p *proxy) forward(w http.ResponseWriter, r *http.Request, access *access) {
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, access *access) {
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(out *httputil.ProxyRequest) {
 			out.SetURL(p.server)
@@ -218,7 +219,7 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 // own adds the owner of a session to the object that a request creates.
-func (p *proxy) own(r *http.Request, s *session, info *request.RequestInfo) error {
+func (p *Proxy) own(r *http.Request, s *Session, info *request.RequestInfo) error {
 	apply := r.Header.Get("Content-Type") == "application/apply-patch+yaml"
 	switch {
 	case r.Method == http.MethodPost && info.Name == "":
@@ -234,7 +235,7 @@ func (p *proxy) own(r *http.Request, s *session, info *request.RequestInfo) erro
 	if err != nil {
 		return apierrors.NewRequestEntityTooLargeError(err.Error())
 	}
-	changed, err := s.owner.addTo(body, info.Namespace)
+	changed, err := s.Owner.addTo(body, info.Namespace)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
@@ -248,7 +249,7 @@ func (p *proxy) own(r *http.Request, s *session, info *request.RequestInfo) erro
 }
 
 // isOurs reports whether the object of a request has the owner of the session or, if missing is set, does not exist.
-func (p *proxy) isOurs(r *http.Request, s *session, missing bool) (bool, error) {
+func (p *Proxy) isOurs(r *http.Request, s *Session, missing bool) (bool, error) {
 	live, err := p.metadata(r.Context(), r.URL.Path, nil)
 	if apierrors.IsNotFound(err) {
 		return missing, nil
@@ -256,16 +257,16 @@ func (p *proxy) isOurs(r *http.Request, s *session, missing bool) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	return s.owner.owns(live), nil
+	return s.Owner.owns(live), nil
 }
 
 // metadata reads the metadata of the object or list with a path.
-func (p *proxy) metadata(ctx context.Context, path string, query url.Values) (*metav1.PartialObjectMetadata, error) {
+func (p *Proxy) metadata(ctx context.Context, path string, query url.Values) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
 	return object, p.read(ctx, path, query, "PartialObjectMetadata", object)
 }
 
-func (p *proxy) read(ctx context.Context, path string, query url.Values, kind string, into any) error {
+func (p *Proxy) read(ctx context.Context, path string, query url.Values, kind string, into any) error {
 	target := *p.server
 	target.Path, target.RawQuery = strings.TrimSuffix(target.Path, "/")+path, query.Encode()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
@@ -293,7 +294,7 @@ func (p *proxy) read(ctx context.Context, path string, query url.Values, kind st
 }
 
 // path returns the path of the object or list that a record names.
-func (p *proxy) path(kind schema.GroupVersionKind, namespace, name string) (string, error) {
+func (p *Proxy) path(kind schema.GroupVersionKind, namespace, name string) (string, error) {
 	mapping, err := p.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package ansible
+package playbook
 
 import (
 	"bufio"
@@ -24,10 +24,10 @@ import (
 //go:embed python
 var programs embed.FS
 
-// worker is the Python process that runs playbooks: see python/worker.py. It starts with the first run, and again if it has
+// Worker is the Python process that runs playbooks: see python/worker.py. It starts with the first run, and again if it has
 // ended.
-type worker struct {
-	engine *Engine
+type Worker struct {
+	options Options
 
 	mu      sync.Mutex
 	current *process
@@ -60,10 +60,21 @@ type message struct {
 	Status  int      `json:"status"`
 }
 
-func newWorker(e *Engine) *worker { return &worker{engine: e, ready: make(chan struct{})} }
+// Options are the settings of a Worker.
+type Options struct {
+	// Arguments are further arguments of ansible-playbook.
+	Arguments []string
+	// RolesPath and CollectionsPath are lists of directories, separated like PATH. The first may be empty.
+	RolesPath, CollectionsPath string
+	// ShowOutput logs the complete output of each run.
+	ShowOutput bool
+}
 
-// serve lets runs start until ctx ends. It then ends all of them.
-func (w *worker) serve(ctx context.Context) error {
+// NewWorker returns a worker that starts no process before Serve is called.
+func NewWorker(options Options) *Worker { return &Worker{options: options, ready: make(chan struct{})} }
+
+// Serve lets runs start until ctx ends. It then ends all of them.
+func (w *Worker) Serve(ctx context.Context) error {
 	close(w.ready)
 	<-ctx.Done()
 	w.mu.Lock()
@@ -76,7 +87,7 @@ func (w *worker) serve(ctx context.Context) error {
 }
 
 // process returns the running process. It starts one if there is none.
-func (w *worker) process(ctx context.Context) (*process, error) {
+func (w *Worker) process(ctx context.Context) (*process, error) {
 	select {
 	case <-w.ready:
 	case <-ctx.Done():
@@ -95,7 +106,7 @@ func (w *worker) process(ctx context.Context) (*process, error) {
 	return started, err
 }
 
-func (w *worker) start(ctx context.Context) (*process, error) {
+func (w *Worker) start(ctx context.Context) (*process, error) {
 	python, err := findPython(ctx)
 	if err != nil {
 		return nil, err
@@ -112,11 +123,11 @@ func (w *worker) start(ctx context.Context) (*process, error) {
 }
 
 // environment returns the environment of the Python process, which its runs inherit.
-func (w *worker) environment(dir string) []string {
-	e := w.engine
+func (w *Worker) environment(dir string) []string {
+	e := w.options
 	settings := map[string]string{
 		"ANSIBLE_STDOUT_CALLBACK": "operon", "ANSIBLE_PIPELINING": "True", "ANSIBLE_LOCAL_TEMP": filepath.Join(dir, "tmp"), "TMPDIR": filepath.Join(dir, "tmp"),
-		"ANSIBLE_COLLECTIONS_PATH": e.collections() + string(filepath.ListSeparator) + filepath.Join(dir, "collections"),
+		"ANSIBLE_COLLECTIONS_PATH": e.CollectionsPath + string(filepath.ListSeparator) + filepath.Join(dir, "collections"),
 		"PYTHONDONTWRITEBYTECODE":  "1", "ANSIBLE_RETRY_FILES_ENABLED": "False", "ANSIBLE_NOCOLOR": "1",
 	}
 	if e.RolesPath != "" {
@@ -180,14 +191,12 @@ func (p *process) launch(ctx context.Context, python string, environment []strin
 	return nil
 }
 
-const startTimeout = 2 * time.Minute
-
 // hello reads the first message.
 func (p *process) hello(ctx context.Context, lines *bufio.Reader) (message, error) {
 	var first message
 	stop := context.AfterFunc(ctx, func() { _ = p.control.SetReadDeadline(time.Now()) }) // the read fails then
 	defer stop()
-	if err := p.control.SetReadDeadline(time.Now().Add(startTimeout)); err != nil {
+	if err := p.control.SetReadDeadline(time.Now().Add(timing.start)); err != nil {
 		return first, err
 	}
 	line, err := lines.ReadBytes('\n')

@@ -1,4 +1,4 @@
-package ansible
+package playbook
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func findPython(ctx context.Context) (string, error) {
 	}
 	candidates = append(candidates, "/usr/bin/python3")
 	for _, python := range candidates {
-		if !exists(python) {
+		if _, err := os.Stat(python); err != nil {
 			continue
 		}
 		if err := exec.CommandContext(ctx, python, "-c", "import ansible").Run(); err == nil {

@@ -1,4 +1,4 @@
-package ansible
+package proxy
 
 import (
 	"encoding/json"
@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// owner is the object for which a run takes place.
-type owner struct {
-	kind            schema.GroupVersionKind
-	namespace, name string
-	uid             types.UID
+// Owner is the object for which a run takes place.
+type Owner struct {
+	Kind            schema.GroupVersionKind
+	Namespace, Name string
+	UID             types.UID
 }
 
 // Annotations of Operator SDK on objects that cannot have an owner reference.
@@ -26,20 +26,20 @@ const (
 
 // reaches reports whether garbage collection deletes objects in a namespace with the owner. An empty namespace means that the
 // objects are cluster-scoped.
-func (o owner) reaches(namespace string) bool { return o.namespace == "" || o.namespace == namespace }
+func (o Owner) reaches(namespace string) bool { return o.Namespace == "" || o.Namespace == namespace }
 
 // owns reports whether an object has the owner.
-func (o owner) owns(object metav1.Object) bool {
-	if slices.ContainsFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.uid }) {
+func (o Owner) owns(object metav1.Object) bool {
+	if slices.ContainsFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.UID }) {
 		return true
 	}
 	annotations := object.GetAnnotations()
-	return annotations[primaryAnnotation] == encodedOwner(o.namespace, o.name) && annotations[primaryTypeAnnotation] == o.kind.GroupKind().String()
+	return annotations[primaryAnnotation] == encodedOwner(o.Namespace, o.Name) && annotations[primaryTypeAnnotation] == o.Kind.GroupKind().String()
 }
 
 // addTo adds an owner reference to an encoded object in a namespace, or annotations where garbage collection does not reach
 // it. It returns nil if the object is neither JSON nor YAML.
-func (o owner) addTo(body []byte, namespace string) ([]byte, error) {
+func (o Owner) addTo(body []byte, namespace string) ([]byte, error) {
 	var content map[string]any
 	if err := yaml.Unmarshal(body, &content); err != nil || content == nil {
 		return nil, nil //nolint:nilerr // another format
@@ -53,12 +53,12 @@ func (o owner) addTo(body []byte, namespace string) ([]byte, error) {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[primaryAnnotation], annotations[primaryTypeAnnotation] = encodedOwner(o.namespace, o.name), o.kind.GroupKind().String()
+		annotations[primaryAnnotation], annotations[primaryTypeAnnotation] = encodedOwner(o.Namespace, o.Name), o.Kind.GroupKind().String()
 		object.SetAnnotations(annotations)
 		return json.Marshal(content)
 	}
 	references := append(object.GetOwnerReferences(), metav1.OwnerReference{
-		APIVersion: o.kind.GroupVersion().String(), Kind: o.kind.Kind, Name: o.name, UID: o.uid,
+		APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind, Name: o.Name, UID: o.UID,
 	})
 	object.SetOwnerReferences(references)
 	return json.Marshal(content)

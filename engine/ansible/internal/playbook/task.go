@@ -1,9 +1,24 @@
-package ansible
+package playbook
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
+
+// Task describes a task of a role or playbook.
+type Task struct {
+	Name string `json:"name"`
+	// Role is empty for a task of a playbook.
+	Role string `json:"role"`
+	// Path is the file and the line.
+	Path string `json:"path"`
+	// Action is the full name of the module.
+	Action string `json:"action"`
+	// Registered means that the result is stored in a variable.
+	Registered bool `json:"registered"`
+}
 
 // closed contains the modules whose result depends on their arguments, on files of the role and on what they ask the API server
 // through the proxy. A run of other modules depends on more than its record, and is repeated after a period.
@@ -18,7 +33,7 @@ var closed = []string{
 var closedCollections = []string{"ansible.builtin", "ansible.legacy", "kubernetes.core", "community.kubernetes", "operator_sdk.util"}
 
 // opens returns why a task makes a run depend on more than its record, or an empty string.
-func opens(t task) string {
+func (t Task) opens() string {
 	module := t.Action
 	if i := strings.LastIndexByte(module, '.'); i >= 0 {
 		if !slices.Contains(closedCollections, module[:i]) {
@@ -36,8 +51,20 @@ func opens(t task) string {
 // read.
 var appliers = []string{"k8s", "k8s_scale", "k8s_service", "k8s_json_patch", "k8s_status", "k8s_event"}
 
-// readsStatus reports whether a task may use the status of the objects that it asks for.
-func (t task) readsStatus() bool {
+// ReadsStatus reports whether a task may use the status of the objects that it asks for.
+func (t Task) ReadsStatus() bool {
 	module := t.Action[strings.LastIndexByte(t.Action, '.')+1:]
 	return t.Registered || !slices.Contains(appliers, module)
+}
+
+// describe returns a message with the place of the task.
+func (t Task) describe(message string) string {
+	place := fmt.Sprintf("task %q", t.Name)
+	if t.Role != "" {
+		place = fmt.Sprintf("role %s, %s", filepath.Base(t.Role), place)
+	}
+	if t.Path != "" {
+		place += ", " + t.Path
+	}
+	return fmt.Sprintf("%s (%s)", strings.TrimSpace(message), place)
 }
