@@ -30,6 +30,9 @@ type Status struct {
 	DeployedRelease *Release `json:"deployedRelease,omitempty"`
 	// LastRun is written by the Ansible engine.
 	LastRun *Run `json:"lastRun,omitempty"`
+	// AnsibleResult is part of the condition Failure if the last run failed, and else of the condition Running, as Operator SDK
+	// writes it.
+	AnsibleResult *RunResult `json:"-"`
 }
 
 // Release is the release of a Helm chart.
@@ -51,8 +54,6 @@ type Run struct {
 	Ended metav1.Time `json:"ended"`
 	// Failed is the error of a run that failed.
 	Failed string `json:"failed,omitempty"`
-	// Result counts the tasks.
-	Result *RunResult `json:"result,omitempty"`
 	// RequeueAt is the time at which the run asked to be repeated.
 	RequeueAt *metav1.Time `json:"requeueAt,omitempty"`
 	// Open is the reason why the result may depend on more than Objects. Such a run is repeated after the reconcile period.
@@ -93,10 +94,6 @@ func (r *Run) DeepCopy() *Run {
 	copied := *r
 	copied.Ended, copied.RequeueAt = *r.Ended.DeepCopy(), r.RequeueAt.DeepCopy()
 	copied.Objects = slices.Clone(r.Objects)
-	if r.Result != nil {
-		result := *r.Result
-		copied.Result = &result
-	}
 	return &copied
 }
 
@@ -107,6 +104,10 @@ func (o *Object) DeepCopyObject() runtime.Object {
 	copied.Spec = *o.Spec.DeepCopy()
 	copied.Status.Journal = o.Status.Journal.DeepCopy()
 	copied.Status.LastRun = o.Status.LastRun.DeepCopy()
+	if o.Status.AnsibleResult != nil {
+		result := *o.Status.AnsibleResult
+		copied.Status.AnsibleResult = &result
+	}
 	copied.Status.Conditions = nil
 	for _, condition := range o.Status.Conditions {
 		copied.Status.Conditions = append(copied.Status.Conditions, *condition.DeepCopy())

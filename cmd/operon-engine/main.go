@@ -2,7 +2,7 @@
 //
 //	operon-engine [run] [--watches-file FILE] [flags of operon.Main]
 //
-// It also accepts the flags and environment variables of Operator SDK's Helm operator.
+// It also accepts the flags and environment variables of Operator SDK's Helm and Ansible operators.
 package main
 
 import (
@@ -34,7 +34,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	watches, err := engine.Read(s.watches, helm.Engine{HideOverrides: s.hideOverrides})
+	watches, err := engine.Read(s.watches, helm.Engine{HideOverrides: s.hideOverrides}, &s.ansible)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func TestFixedPoint(t *testing.T) {
 	m.EventuallyData("one", "color", "blue")
 	m.EventuallyData("one", "raw", `{"awningColor": "blue", "replicas": 2}`)
 	m.Quiet(seen)
-	if result := m.StatusOf("one").LastRun.Result; result.OK != 4 || result.Changed != 3 || result.Skipped != 1 {
+	if result := m.StatusOf("one").AnsibleResult; result == nil || result.OK != 4 || result.Changed != 3 || result.Skipped != 1 {
 		t.Errorf("the run has the result %+v, want 4 ok, 3 changed, 1 skipped", result)
 	}
 	if open := m.StatusOf("one").LastRun.Open; open != "" {

@@ -63,7 +63,8 @@ type job struct {
 	deleting bool
 	cancel   context.CancelCauseFunc
 	// run is nil until the run has ended.
-	run *engine.Run
+	run    *engine.Run
+	result *engine.RunResult
 	// failures counts the runs that failed in a row, and retry is the time of the next one.
 	failures int
 	retry    time.Time
@@ -270,6 +271,8 @@ func (c *composer) tell(j *job, out *operon.Composition) {
 	j.told = true
 	if j.run.Failed != "" {
 		out.Warning(reasonFailed, j.run.Failed)
+	} else if r := j.result; r != nil {
+		out.Event(reasonSuccessful, fmt.Sprintf("The run ended: ok=%d changed=%d skipped=%d", r.OK, r.Changed, r.Skipped))
 	}
 	if c.finalizer == nil && len(j.beyond) > 0 {
 		out.Warning(reasonBeyond, fmt.Sprintf("The objects %v stay when this object is deleted, because garbage collection deletes only objects in its namespace. Delete them in a role that finalizer in watches.yaml names", j.beyond))
@@ -294,9 +297,9 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 		key := client.ObjectKeyFromObject(object)
 		ctrl.Log.WithName("ansible").Info("run", "kind", c.watch.Kind.Kind, "object", key, "reason", why)
 		started := time.Now()
-		run := c.run(ctx, key, in, session, max(c.verbose, s.verbose))
+		run, result := c.run(ctx, key, in, session, max(c.verbose, s.verbose))
 		runSeconds.WithLabelValues(c.watch.Kind.Kind).Observe(time.Since(started).Seconds())
-		c.finish(j, run, session)
+		c.finish(j, run, result, session)
 		select {
 		case c.triggers <- key:
 		case <-c.stop.Done():
@@ -305,14 +308,14 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 }
 
 // run waits for its turn and runs the role or playbook.
-func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input, s *proxy.Session, verbosity int) *engine.Run {
+func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input, s *proxy.Session, verbosity int) (*engine.Run, *engine.RunResult) {
 	run := &engine.Run{Input: in.digest}
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
 		run.Failed = context.Cause(ctx).Error()
-		return run
+		return run, nil
 	}
 	limit := c.engine.RunTimeout
 	if limit == 0 {
@@ -331,13 +334,13 @@ func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input,
 	if err != nil {
 		end.Failed = first(end.Failed, err.Error())
 	}
-	run.Failed, run.Result, run.Objects, run.Open = end.Failed, end.Result, objects, first(c.open, end.Open, open)
+	run.Failed, run.Objects, run.Open = end.Failed, objects, first(c.open, end.Open, open)
 	run.Ended = metav1.NewTime(time.Now().Truncate(time.Second))
 	if end.Requeue > 0 {
 		at := metav1.NewTime(time.Now().Add(end.Requeue))
 		run.RequeueAt = &at
 	}
-	return run
+	return run, end.Result
 }
 
 // execute runs the role or playbook with the permissions of a session.
@@ -353,17 +356,17 @@ func (c *composer) execute(ctx context.Context, key types.NamespacedName, in *in
 }
 
 // finish records the end of a run.
-func (c *composer) finish(j *job, run *engine.Run, s *proxy.Session) {
+func (c *composer) finish(j *job, run *engine.Run, result *engine.RunResult, s *proxy.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	result := "succeeded"
+	ended := "succeeded"
 	if run.Failed == "" {
 		j.failures = 0
 	} else {
-		result = "failed"
+		ended = "failed"
 		j.retry = time.Now().Add(min(timing.firstRetry<<min(j.failures, 10), timing.lastRetry))
 		j.failures++
 	}
-	j.run, j.beyond = run, s.Beyond()
-	runsTotal.WithLabelValues(c.watch.Kind.Kind, result).Inc()
+	j.run, j.result, j.beyond = run, result, s.Beyond()
+	runsTotal.WithLabelValues(c.watch.Kind.Kind, ended).Inc()
 }

@@ -18,8 +18,8 @@ import (
 type Engine struct {
 	// Verbosity is the number of letters v that ansible-playbook is called with. The maximum is 7.
 	Verbosity int
-	// Arguments are further arguments of ansible-playbook, such as --vault-password-file.
-	Arguments []string
+	// Arguments are further arguments of ansible-playbook, such as --vault-password-file, quoted as in a shell.
+	Arguments string
 	// RolesPath and CollectionsPath are lists of directories, separated like PATH, in which roles and collections are found.
 	// Defaults: the environment variables ANSIBLE_ROLES_PATH and ANSIBLE_COLLECTIONS_PATH.
 	RolesPath, CollectionsPath string

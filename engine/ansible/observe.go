@@ -31,6 +31,9 @@ func (c *composer) Observe(_ context.Context, object *engine.Object, seen *opero
 	j := c.jobs[object.UID]
 	c.mu.Unlock()
 	last := lastRun(object, j)
+	if j != nil && j.run != nil && !j.deleting {
+		object.Status.AnsibleResult = j.result
+	}
 	reason, message, invalid := seen.Unapplied()
 	switch {
 	case invalid:

@@ -232,6 +232,10 @@ func (r reading) object(live *unstructured.Unstructured) *Object {
 		}
 		theirs = theirs.Union(set)
 	}
+	// An object that was applied with no field is not tracked by the API server until another field is applied. Only users
+	// do that.
+	untracked := len(live.GetManagedFields()) == 0
+	o.ByUser = o.ByUser || untracked
 	if !o.ByOperator && !o.ByUser {
 		return nil
 	}
@@ -247,6 +251,9 @@ func (r reading) object(live *unstructured.Unstructured) *Object {
 	f := fields{reading: r, live: live, theirs: theirs}
 	o.Fields = f.owned(mine)
 	o.whole = once(f.all)
+	if untracked {
+		o.Fields = o.whole()
+	}
 	return o
 }
 

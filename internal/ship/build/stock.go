@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/engine/ansible"
 	"github.com/operon-framework/operon/engine/helm"
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -62,7 +63,7 @@ func (b *builder) content(ctx context.Context) ([]image.Layer, error) {
 // the same checks as the program at its start.
 func stockFiles(dir string) (map[string]string, error) {
 	watches := filepath.Join(dir, project.WatchesFile)
-	read, err := engine.Read(watches, helm.Engine{})
+	read, err := engine.Read(watches, helm.Engine{}, &ansible.Engine{})
 	if err != nil {
 		return nil, err
 	}

@@ -41,10 +41,13 @@ type run struct {
 
 // command is what a run is asked to do: see python/worker.py.
 type command struct {
-	Args   []string          `json:"args"`
-	Env    map[string]string `json:"env"`
-	Dir    string            `json:"cwd"`
-	Output string            `json:"output"`
+	Args []string `json:"args"`
+	// More are further arguments, quoted as in a shell.
+	More     string            `json:"more"`
+	Playbook string            `json:"playbook"`
+	Env      map[string]string `json:"env"`
+	Dir      string            `json:"cwd"`
+	Output   string            `json:"output"`
 }
 
 // event is a line that a run sends: see python/callback/operon.py.
@@ -150,7 +153,7 @@ func (w *Worker) prepare(dir string, job Job) (command, error) {
 	}
 	config := filepath.Join(dir, "kubeconfig")
 	return command{
-		Args: append(append(args, w.options.Arguments...), playbook), Dir: job.Dir, Output: filepath.Join(dir, "output"),
+		Args: args, More: w.options.Arguments, Playbook: playbook, Dir: job.Dir, Output: filepath.Join(dir, "output"),
 		Env: map[string]string{"KUBECONFIG": config, "K8S_AUTH_KUBECONFIG": config},
 	}, nil
 }

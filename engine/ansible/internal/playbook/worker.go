@@ -62,8 +62,8 @@ type message struct {
 
 // Options are the settings of a Worker.
 type Options struct {
-	// Arguments are further arguments of ansible-playbook.
-	Arguments []string
+	// Arguments are further arguments of ansible-playbook, quoted as in a shell.
+	Arguments string
 	// RolesPath and CollectionsPath are lists of directories, separated like PATH. The first may be empty.
 	RolesPath, CollectionsPath string
 	// ShowOutput logs the complete output of each run.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/engine/ansible"
 	"github.com/operon-framework/operon/engine/helm"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
@@ -50,12 +51,15 @@ func Files(ctx context.Context, dir, operator string) (files map[string][]byte, 
 
 // read reads the kinds in watches.yaml, and their charts.
 func read(dir string) ([]Kind, error) {
-	watches, err := engine.Read(filepath.Join(dir, project.WatchesFile), helm.Engine{})
+	watches, err := engine.Read(filepath.Join(dir, project.WatchesFile), helm.Engine{}, &ansible.Engine{})
 	if err != nil {
 		return nil, err
 	}
 	var kinds []Kind
 	for _, watch := range watches {
+		if watch.Engine() != (helm.Engine{}).Name() {
+			continue // the author writes the CRDs of roles
+		}
 		place, err := watch.Path("chart")
 		if err != nil {
 			return nil, err

@@ -9,7 +9,7 @@ File descriptor 3 is a stream of JSON lines. The engine sends {"run": ID} to sta
 and {"exited": ID, "status": N} after each run. It ends, with all runs, when the stream ends.
 
 The process of a run connects to the socket "runs" in DIRECTORY, sends {"run": ID, "pid": N}, and receives {"args": […],
-"env": {…}, "cwd": …, "output": FILE}: the arguments of ansible-playbook. It then sends events. The engine answers an event
+"more": …, "playbook": FILE, "env": {…}, "cwd": DIRECTORY, "output": FILE}: the arguments of ansible-playbook. It then sends events. The engine answers an event
 that has "ack" with an empty line, so that requests that a task makes come after the event of its start. The process leads a
 process group, which the engine can end.
 """
@@ -20,6 +20,7 @@ import json
 import os
 import runpy
 import select
+import shlex
 import signal
 import socket
 import sys
@@ -96,7 +97,7 @@ def run(name):
     from ansible.errors import AnsibleError
 
     try:
-        return PlaybookCLI(["ansible-playbook"] + request["args"]).run()
+        return PlaybookCLI(["ansible-playbook"] + request["args"] + shlex.split(request["more"]) + [request["playbook"]]).run()
     except AnsibleError as error:
         events.send(event="error", message=str(error))
         return 4
