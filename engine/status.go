@@ -21,7 +21,7 @@ type encoded struct {
 	Conditions   []condition `json:"conditions,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON implements json.Marshaler. It adds AnsibleResult to its condition.
 func (s Status) MarshalJSON() ([]byte, error) {
 	all := encoded{plainStatus: (*plainStatus)(&s)}
 	for _, c := range s.Conditions {
@@ -34,7 +34,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler. It takes AnsibleResult from its condition.
 func (s *Status) UnmarshalJSON(content []byte) error {
 	all := encoded{plainStatus: (*plainStatus)(s)}
 	if err := json.Unmarshal(content, &all); err != nil {

@@ -2,6 +2,7 @@ package ansible_test
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -9,6 +10,7 @@ import (
 	"github.com/operon-framework/operon/engine"
 	"github.com/operon-framework/operon/engine/ansible"
 	"github.com/operon-framework/operon/internal/testing/enginetest"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 // market is the operator of the project testdata/stall.
@@ -23,5 +25,8 @@ func newMarket(t *testing.T) *market {
 
 func newMarketWith(t *testing.T, create func() *ansible.Engine) *market {
 	t.Helper()
+	if said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import ansible_collections.kubernetes.core, kubernetes").CombinedOutput(); err != nil {
+		testaid.Lacks(t, "the roles under test need Debian's packages ansible and python3-kubernetes: %s", said)
+	}
 	return &market{enginetest.New(t, "testdata/stall", stallKind, func() []engine.Engine { return []engine.Engine{create()} })}
 }

@@ -67,6 +67,11 @@ func stockFiles(dir string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, watch := range read {
+		if watch.Engine() == (&ansible.Engine{}).Name() {
+			return nil, watch.Errorf("kind", "the images that operon makes have no Python, which the role or playbook of %s needs: run the operator with operon up, or add operon-engine to an image that has Ansible", watch.Kind.Kind)
+		}
+	}
 	named, err := engine.Files(read)
 	if err != nil {
 		return nil, err
