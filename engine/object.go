@@ -82,6 +82,8 @@ type RunObject struct {
 	Selector string `json:"selector,omitempty"`
 	// WithStatus means that a change of the status counts, because the run may have read it.
 	WithStatus bool `json:"withStatus,omitempty"`
+	// Owned means that the object has the custom resource as owner, whose Ready condition includes the object's.
+	Owned bool `json:"owned,omitempty"`
 	// Version identifies the content. It is empty if the object does not exist.
 	Version string `json:"version,omitempty"`
 }

@@ -97,7 +97,7 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 	}
 	j := c.job(object)
 	if j != nil && j.run == nil {
-		out.Wait(reasonRunning, messageRunning)
+		wait(out, object, in, nil)
 		return nil
 	}
 	why, err := c.due(ctx, object, out, in, j, settings)
@@ -106,7 +106,7 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 	}
 	if why != "" {
 		c.begin(object, in, why, settings, false)
-		out.Wait(reasonRunning, messageRunning)
+		wait(out, object, in, j)
 		return nil
 	}
 	skippedTotal.WithLabelValues(c.watch.Kind.Kind).Inc()
@@ -115,6 +115,14 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 		out.Wait(reasonFailed, last.Failed)
 	}
 	return nil
+}
+
+// wait makes the object not ready while a run takes place that a change of the spec or the role has caused, or a failure. An
+// object that is run again because of other changes stays ready.
+func wait(out *operon.Composition, object *engine.Object, in *input, j *job) {
+	if last := lastRun(object, j); last == nil || last.Input != in.digest || last.Failed != "" {
+		out.Wait(reasonRunning, messageRunning)
+	}
 }
 
 // settings are the annotations of an object.
@@ -150,15 +158,21 @@ func (c *composer) job(object *engine.Object) *job {
 	if j == nil || j.run == nil || !c.manageStatus || j.failures > 0 {
 		return j
 	}
-	if last := object.Status.LastRun; last != nil && j.told && last.Ended.Equal(&j.run.Ended) {
+	if j.told && shown(object, j.run) {
 		delete(c.jobs, object.UID)
 	}
 	return j
 }
 
+// shown reports whether the status shows a run or a later one, which another replica may have recorded.
+func shown(object *engine.Object, run *engine.Run) bool {
+	last := object.Status.LastRun
+	return last != nil && !last.Ended.Before(&run.Ended)
+}
+
 // lastRun returns the last run that has ended.
 func lastRun(object *engine.Object, j *job) *engine.Run {
-	if j != nil && j.run != nil && !j.deleting {
+	if j != nil && j.run != nil && !j.deleting && !shown(object, j.run) {
 		return j.run
 	}
 	return object.Status.LastRun

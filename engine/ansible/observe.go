@@ -2,12 +2,18 @@ package ansible
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/engine/ansible/internal/proxy"
+	"github.com/operon-framework/operon/internal/core/readiness"
+	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
 // Conditions of Operator SDK's Ansible operator, which are written in addition to those of package operon.
@@ -18,10 +24,44 @@ const (
 )
 
 // Observe implements operon.Observer. Successful remains True while a run takes place that no change of the spec has caused.
-func (c *composer) Observe(_ context.Context, object *engine.Object, seen *operon.Observed) error {
+func (c *composer) Observe(ctx context.Context, object *engine.Object, seen *operon.Observed) error {
 	if !c.manageStatus {
 		return nil
 	}
+	c.conditions(object, seen)
+	last := object.Status.LastRun
+	if last == nil || last.Failed != "" {
+		return nil
+	}
+	for _, o := range last.Objects {
+		if !o.Owned {
+			continue
+		}
+		if err := observeChild(ctx, o, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observeChild makes the custom resource not ready if an object is not.
+func observeChild(ctx context.Context, o engine.RunObject, seen *operon.Observed) error {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
+	live.SetNamespace(o.Namespace)
+	live.SetName(o.Name)
+	found, err := seen.Get(ctx, live)
+	if err != nil || !found {
+		return err // a deleted object starts a run
+	}
+	if is := readiness.Of(live.GroupVersionKind(), live); is.Status != readiness.Ready {
+		seen.NotReady(author.ReasonChildNotReady, fmt.Sprintf("%s: %s", proxy.Place(o), is.Message))
+	}
+	return nil
+}
+
+// conditions sets the conditions of Operator SDK.
+func (c *composer) conditions(object *engine.Object, seen *operon.Observed) {
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&object.Status.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: object.Generation,
@@ -31,7 +71,7 @@ func (c *composer) Observe(_ context.Context, object *engine.Object, seen *opero
 	j := c.jobs[object.UID]
 	c.mu.Unlock()
 	last := lastRun(object, j)
-	if j != nil && j.run != nil && !j.deleting {
+	if j != nil && j.run != nil && last == j.run {
 		object.Status.AnsibleResult = j.result
 	}
 	reason, message, invalid := seen.Unapplied()
@@ -57,5 +97,4 @@ func (c *composer) Observe(_ context.Context, object *engine.Object, seen *opero
 		set(conditionSuccessful, metav1.ConditionTrue, reasonSuccessful, "Last reconciliation succeeded")
 		set(conditionFailure, metav1.ConditionFalse, reasonSuccessful, "")
 	}
-	return nil
 }

@@ -9,6 +9,6 @@ var timing = struct{ period, run, firstRetry, lastRetry time.Duration }{
 	// run is the default of Engine.RunTimeout.
 	run: 30 * time.Minute,
 	// A run that failed is repeated after firstRetry, then after twice the time, and so on up to lastRetry.
-	firstRetry: time.Second,
+	firstRetry: 100 * time.Millisecond,
 	lastRetry:  5 * time.Minute,
 }

@@ -33,7 +33,7 @@ var budgets = map[string]budget{
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
-	"internal/prove/oracle":     {2100, 8},
+	"internal/prove/oracle":     {2110, 8},
 	"internal/prove/proxy":      {2870, 8},
 	"internal/prove/report":     {2600, 26},
 	"internal/prove/runner":     {2850, 13},

@@ -21,7 +21,7 @@ func sameState(m *moment) []finding.Finding {
 		return nil
 	}
 	differences := slices.DeleteFunc(normalize.Diff(m.normal.state(m.at), m.state(), m.refs.Noise), func(d normalize.Difference) bool {
-		return len(m.does.Delete) > 0 && d.Count.Kind == claim && len(d.Got) >= len(d.Want) && d.Got > d.Want // claims may outlive their users
+		return addedToCondition(d.Path) || len(m.does.Delete) > 0 && d.Count.Kind == claim && len(d.Got) >= len(d.Want) && d.Got > d.Want // claims may outlive their users
 	})
 	if len(differences) == 0 {
 		return nil
@@ -106,7 +106,7 @@ func notReady(s *normalize.State) int {
 // (the reason and message of a condition, times of past events) may differ, and claims may have been kept.
 func (m *moment) differs(want *normalize.State, when string) []finding.Finding {
 	differences := slices.DeleteFunc(normalize.Diff(want, m.state(), m.refs.Noise), func(d normalize.Difference) bool {
-		tells := tellsStory(d.Path) || isStatus(d.Path) && (d.Want == "" && d.Got == aTime || d.Got == "" && d.Want == aTime)
+		tells := story.MatchString(d.Path) || addedToCondition(d.Path) || isStatus(d.Path) && (d.Want == "" && d.Got == aTime || d.Got == "" && d.Want == aTime)
 		return tells || d.Count.Kind == claim || d.Extra && d.Object.Kind == claim
 	})
 	if len(differences) == 0 {
@@ -124,13 +124,15 @@ const claim = "PersistentVolumeClaim"
 // aTime is the placeholder that normalize uses for a time since the start of the run.
 const aTime = `"{time}"`
 
-var story = regexp.MustCompile(`^status\.conditions\[[^\]]+\]\.(\w+)`)
+var story = regexp.MustCompile(`^status\.conditions\[[^\]]+\]\.(reason|message)$`)
 
-// tellsStory reports whether a field of a condition describes how its status was reached: its reason and message, and whatever
-// an operator adds to the fields of a condition, such as the number of steps that it took.
-func tellsStory(path string) bool {
-	match := story.FindStringSubmatch(path)
-	return match != nil && match[1] != "type" && match[1] != "status" && match[1] != "observedGeneration"
+var inCondition = regexp.MustCompile(`^status\.conditions\[[^\]]+\]\.(\w+)`)
+
+// addedToCondition reports whether an operator added a field to those of a condition, such as the number of steps that it
+// took. Such fields describe how a state was reached.
+func addedToCondition(path string) bool {
+	match := inCondition.FindStringSubmatch(path)
+	return match != nil && !slices.Contains([]string{"type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"}, match[1])
 }
 
 // restored checks whether the operator reverted the changes of another client.

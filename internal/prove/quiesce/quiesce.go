@@ -37,6 +37,8 @@ type Step struct {
 	AwaitsFault bool
 	// Unready is true if at least one object is not ready.
 	Unready bool
+	// Reconciling is true if at least one object reports that the operator is working on it.
+	Reconciling bool
 }
 
 // Observation is the state of the operator and the cluster at one moment.
@@ -79,6 +81,9 @@ const (
 	// hopeful multiplies Unsure while at least one object is not ready: Kubernetes, for example the scheduler, retries after
 	// a second.
 	hopeful = 3
+	// patient multiplies the time while an object reports that the operator is working on it. The work may need no requests
+	// for some seconds, such as the start of a program.
+	patient = 5
 )
 
 // Decide reports whether the current step is over.
@@ -101,8 +106,12 @@ func Decide(p Pace, o Observation) Decision {
 // Enough returns how long nothing may happen before a step is over.
 func Enough(p Pace, s Step, slow float64) time.Duration {
 	switch {
+	case !s.Reached && s.Reconciling:
+		return Scaled(patient*p.Settle, slow)
 	case !s.Reached:
 		return Scaled(p.Settle, slow)
+	case s.Reconciling && !s.Refused && !s.Expected:
+		return Scaled(patient*p.Unsure, slow)
 	case s.Unready && !s.Refused && !s.Expected:
 		return Scaled(hopeful*p.Unsure, slow)
 	case s.First && p.Listen > 0:

@@ -50,7 +50,7 @@ func TestScenarios(t *testing.T) {
 func stepOf(t *testing.T, words []string) Step {
 	t.Helper()
 	var s Step
-	known := map[string]*bool{"first": &s.First, "last": &s.Last, "expected": &s.Expected, "reached": &s.Reached, "refused": &s.Refused, "awaits-fault": &s.AwaitsFault, "unready": &s.Unready}
+	known := map[string]*bool{"first": &s.First, "last": &s.Last, "expected": &s.Expected, "reached": &s.Reached, "refused": &s.Refused, "awaits-fault": &s.AwaitsFault, "unready": &s.Unready, "reconciling": &s.Reconciling}
 	for _, word := range words {
 		if known[word] == nil {
 			t.Fatalf("unknown word %q", word)

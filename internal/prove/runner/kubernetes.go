@@ -145,6 +145,15 @@ func unready(objects []*unstructured.Unstructured) bool {
 	})
 }
 
+// reconciling reports whether an object reports, as kstatus defines it, that its operator is working on it.
+func reconciling(objects []*unstructured.Unstructured) bool {
+	return slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(conditions(object), func(c map[string]any) bool {
+			return c["type"] == "Reconciling" && c["status"] == "True"
+		})
+	})
+}
+
 // unplaced describes a pod that the scheduler or the node has not processed yet, or that the scheduler has not processed
 // since its volumes exist: the scheduler retries after a second or more.
 func unplaced(pod *unstructured.Unstructured, all []*unstructured.Unstructured) string {

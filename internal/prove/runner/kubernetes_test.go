@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,6 +64,16 @@ func TestAtWork(t *testing.T) {
 		got := atWork(read(t, test.objects))
 		if test.want == "" && got != "" || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestReconciling(t *testing.T) {
+	t.Parallel()
+	const box = "apiVersion: example.com/v1\nkind: Box\nmetadata: {name: b}\nstatus: {conditions: [{type: Ready, status: 'False'}, {type: Reconciling, status: %s}]}\n"
+	for status, want := range map[string]bool{"'True'": true, "'False'": false} {
+		if got := reconciling(read(t, fmt.Sprintf(box, status))); got != want {
+			t.Errorf("Reconciling is %s: %t", status, got)
 		}
 	}
 }

@@ -86,7 +86,9 @@ type observer struct {
 	reached bool
 	working string
 	unready bool
-	churned time.Time
+	// reconciling reports that an object is being worked on.
+	reconciling bool
+	churned     time.Time
 }
 
 // observe returns the current observation.
@@ -105,7 +107,7 @@ func (o *observer) observe() quiesce.Observation {
 		seen.Churns, seen.Rhythmic = o.churns(o.began), o.learns(o.began)
 	}
 	seen.Busy, seen.Step = busy, o.known(o.step)
-	seen.Step.Reached, seen.Step.Unready = o.reached, o.unready
+	seen.Step.Reached, seen.Step.Unready, seen.Step.Reconciling = o.reached, o.unready, o.reconciling
 	if seen.Left = o.patience.Tick(time.Now(), seen.Slow); seen.Left < 0 && busy == "" {
 		seen.Busy = o.noise()
 	}
@@ -116,7 +118,8 @@ func (o *observer) observe() quiesce.Observation {
 func (o *observer) look() {
 	if count := o.scene.Count() + o.wide.Count(); count != o.looked {
 		o.looked, o.reached = count, !o.expects(o.step) || o.pace.Reached(o.step.Name, o.state())
-		o.working, o.unready = atWork(o.scene.State()), unready(o.scene.State())
+		state := o.scene.State()
+		o.working, o.unready, o.reconciling = atWork(state), unready(state), reconciling(state)
 	}
 }
 

@@ -256,7 +256,7 @@ func (s *Session) Result(ctx context.Context) (objects []engine.RunObject, open 
 	for key, e := range s.objects {
 		o := engine.RunObject{
 			APIVersion: key.kind.GroupVersion().String(), Kind: key.kind.Kind, Namespace: key.namespace, Name: key.name,
-			Selector: key.selector, WithStatus: e.withStatus, Version: e.list,
+			Selector: key.selector, WithStatus: e.withStatus, Version: e.list, Owned: e.object != nil && s.Owner.owns(e.object),
 		}
 		if key.name != "" {
 			o.Version = Version(e.object, e.withStatus)
