@@ -51,7 +51,7 @@ type Run struct {
 	// Input identifies the spec, the variables and the files of the run.
 	Input string `json:"input"`
 	// Ended is the time of its end.
-	Ended metav1.Time `json:"ended"`
+	Ended metav1.MicroTime `json:"ended"`
 	// Failed is the error of a run that failed.
 	Failed string `json:"failed,omitempty"`
 	// RequeueAt is the time at which the run asked to be repeated.

@@ -1,6 +1,7 @@
 package ansible
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 		return nil
 	}
 	skippedTotal.WithLabelValues(c.watch.Kind.Kind).Inc()
-	c.tell(j, out)
+	c.tell(object.UID, j, out)
 	if last := lastRun(object, j); last.Failed != "" {
 		out.Wait(reasonFailed, last.Failed)
 	}
@@ -150,18 +151,19 @@ func settingsOf(object *engine.Object) (settings, error) {
 	return s, nil
 }
 
-// job returns the job of an object. A job whose end the status shows is forgotten, except for its failures.
+// job returns a copy of the job of an object, or nil. A job whose end the status shows is forgotten, except for its failures.
 func (c *composer) job(object *engine.Object) *job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j := c.jobs[object.UID]
-	if j == nil || j.run == nil || !c.manageStatus || j.failures > 0 {
-		return j
+	if j == nil {
+		return nil
 	}
-	if j.told && shown(object, j.run) {
+	copied := *j
+	if j.run != nil && c.manageStatus && j.failures == 0 && j.told && shown(object, j.run) {
 		delete(c.jobs, object.UID)
 	}
-	return j
+	return &copied
 }
 
 // shown reports whether the status shows a run or a later one, which another replica may have recorded.
@@ -275,14 +277,16 @@ func cachedVersion(ctx context.Context, reader reader, o engine.RunObject) (stri
 	return proxy.ListVersion(list.Items), nil
 }
 
-// tell records events about a run that has ended.
-func (c *composer) tell(j *job, out *operon.Composition) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// tell records events about a run that has ended, once.
+func (c *composer) tell(uid types.UID, j *job, out *operon.Composition) {
 	if j == nil || j.told || j.deleting {
 		return
 	}
-	j.told = true
+	c.mu.Lock()
+	if current := c.jobs[uid]; current != nil && current.run == j.run {
+		current.told = true
+	}
+	c.mu.Unlock()
 	if j.run.Failed != "" {
 		out.Warning(reasonFailed, j.run.Failed)
 	} else if r := j.result; r != nil {
@@ -313,6 +317,9 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 		started := time.Now()
 		run, result := c.run(ctx, key, in, session, max(c.verbose, s.verbose))
 		runSeconds.WithLabelValues(c.watch.Kind.Kind).Observe(time.Since(started).Seconds())
+		if c.stop.Err() != nil {
+			return // a run that ended because the operator ends says nothing about the object
+		}
 		c.finish(j, run, result, session)
 		select {
 		case c.triggers <- key:
@@ -331,12 +338,6 @@ func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input,
 		run.Failed = context.Cause(ctx).Error()
 		return run, nil
 	}
-	limit := c.engine.RunTimeout
-	if limit == 0 {
-		limit = timing.run
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run took longer than %s and was ended", limit))
-	defer cancel()
 	c.shared.proxy.Open(s)
 	end, err := c.execute(ctx, key, in, s, verbosity)
 	c.shared.proxy.Close(s)
@@ -349,7 +350,7 @@ func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input,
 		end.Failed = first(end.Failed, err.Error())
 	}
 	run.Failed, run.Objects, run.Open = end.Failed, objects, first(c.open, end.Open, open)
-	run.Ended = metav1.NewTime(time.Now().Truncate(time.Second))
+	run.Ended = metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))
 	if end.Requeue > 0 {
 		at := metav1.NewTime(time.Now().Add(end.Requeue))
 		run.RequeueAt = &at
@@ -364,7 +365,8 @@ func (c *composer) execute(ctx context.Context, key types.NamespacedName, in *in
 		return playbook.Outcome{}, err
 	}
 	return c.shared.worker.Execute(ctx, playbook.Job{
-		Object: key.String(), Dir: c.dir, Role: in.role, Playbook: in.playbook, Vars: in.vars, Kubeconfig: kubeconfig, Verbosity: verbosity,
+		Timeout: cmp.Or(c.engine.RunTimeout, timing.run),
+		Object:  key.String(), Dir: c.dir, Role: in.role, Playbook: in.playbook, Vars: in.vars, Kubeconfig: kubeconfig, Verbosity: verbosity,
 		Began: func(t playbook.Task) { s.Begin(t.ReadsStatus()) },
 	})
 }

@@ -23,9 +23,7 @@ func (f *finalizing) Finalize(_ context.Context, object *engine.Object, out *ope
 	if err != nil {
 		settings.verbose = 0 // a wrong annotation must not prevent the deletion
 	}
-	f.mu.Lock()
-	j := f.jobs[object.UID]
-	f.mu.Unlock()
+	j := f.job(object)
 	switch {
 	case j != nil && j.run == nil && !j.deleting:
 		j.cancel(errors.New("the object is being deleted"))

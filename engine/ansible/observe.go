@@ -67,9 +67,7 @@ func (c *composer) conditions(object *engine.Object, seen *operon.Observed) {
 			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: object.Generation,
 		})
 	}
-	c.mu.Lock()
-	j := c.jobs[object.UID]
-	c.mu.Unlock()
+	j := c.job(object)
 	last := lastRun(object, j)
 	if j != nil && j.run != nil && last == j.run {
 		object.Status.AnsibleResult = j.result

@@ -90,6 +90,8 @@ type Job struct {
 	Kubeconfig     []byte
 	// Verbosity is the number of letters v that ansible-playbook is called with, at most 7.
 	Verbosity int
+	// Timeout is the maximum duration, not counting the start of the Python process.
+	Timeout time.Duration
 	// Began is called when a task begins, before the task sends requests.
 	Began func(Task)
 }
@@ -112,6 +114,8 @@ func (w *Worker) Execute(ctx context.Context, job Job) (Outcome, error) {
 	if err := p.begin(r); err != nil {
 		return Outcome{}, err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout, fmt.Errorf("the run took longer than %s and was ended", job.Timeout))
+	defer cancel()
 	status, stopped := r.wait(ctx)
 	output, err := lastBytes(r.command.Output, w.options.ShowOutput)
 	if err != nil {

@@ -166,6 +166,7 @@ func (p *process) launch(ctx context.Context, python string, environment []strin
 	}
 	p.command = exec.Command(python, filepath.Join(p.dir, "worker.py"), p.dir)
 	p.command.Env, p.command.Stdout, p.command.Stderr, p.command.ExtraFiles = environment, p.stderr, p.stderr, []*os.File{theirs}
+	p.command.WaitDelay = timing.killGrace // processes of a run may have the output open
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = p.command.Start()
 	if err := errors.Join(err, theirs.Close()); err != nil {

@@ -301,7 +301,6 @@ def send(control, **message):
 
 
 def main():
-    die_with_parent()
     os.register_at_fork(after_in_child=die_with_parent)
     control = socket.socket(fileno=3)
     missing = preload()
