@@ -166,7 +166,8 @@ func TestHangingTask(t *testing.T) {
 	})
 }
 
-// A task that depends on more than the API server makes the run open, which is repeated after the period.
+// A task that depends on more than the API server makes the run open, which is repeated after the period. The status shows the
+// runs also if the next one begins as soon as one has ended.
 func TestPeriod(t *testing.T) {
 	t.Parallel()
 	m := newMarket(t)
@@ -179,7 +180,7 @@ func TestPeriod(t *testing.T) {
     definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}"}, data: {color: "{{ color.stdout }}"}}
 `)
 	stall := m.New("one", nil)
-	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1s"})
+	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1ms"})
 	m.Must(m.Create(t.Context(), stall))
 	m.Start()
 	m.EventuallyData("one", "color", "red")

@@ -66,6 +66,9 @@ type job struct {
 	// run is nil until the run has ended.
 	run    *engine.Run
 	result *engine.RunResult
+	// before is the run before this one, if its status was not written before this one began, and its result.
+	before       *engine.Run
+	beforeResult *engine.RunResult
 	// failures counts the runs that failed in a row, and retry is the time of the next one.
 	failures int
 	retry    time.Time
@@ -98,7 +101,7 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 	}
 	j := c.job(object)
 	if j != nil && j.run == nil {
-		wait(out, object, in, nil)
+		wait(out, object, in, j)
 		return nil
 	}
 	why, err := c.due(ctx, object, out, in, j, settings)
@@ -174,10 +177,21 @@ func shown(object *engine.Object, run *engine.Run) bool {
 
 // lastRun returns the last run that has ended.
 func lastRun(object *engine.Object, j *job) *engine.Run {
-	if j != nil && j.run != nil && !j.deleting && !shown(object, j.run) {
-		return j.run
+	if run, _ := j.ended(); run != nil && !j.deleting && !shown(object, run) {
+		return run
 	}
 	return object.Status.LastRun
+}
+
+// ended returns the last run that has ended, if it is known, and its result.
+func (j *job) ended() (*engine.Run, *engine.RunResult) {
+	if j == nil {
+		return nil, nil
+	}
+	if j.run != nil {
+		return j.run, j.result
+	}
+	return j.before, j.beforeResult
 }
 
 // due returns the reason for a run, or an empty string if none is due. The objects on which the last run depends are watched
@@ -302,8 +316,11 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 	ctx, cancel := context.WithCancelCause(c.stop)
 	c.mu.Lock()
 	j := &job{input: in.digest, deleting: deleting, cancel: cancel}
-	if earlier := c.jobs[object.UID]; earlier != nil && earlier.input == in.digest {
-		j.failures = earlier.failures
+	if earlier := c.jobs[object.UID]; earlier != nil {
+		j.before, j.beforeResult = earlier.ended()
+		if earlier.input == in.digest {
+			j.failures = earlier.failures
+		}
 	}
 	c.jobs[object.UID] = j
 	c.mu.Unlock()

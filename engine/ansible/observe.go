@@ -69,8 +69,8 @@ func (c *composer) conditions(object *engine.Object, seen *operon.Observed) {
 	}
 	j := c.job(object)
 	last := lastRun(object, j)
-	if j != nil && j.run != nil && last == j.run {
-		object.Status.AnsibleResult = j.result
+	if run, result := j.ended(); run != nil && run == last {
+		object.Status.LastRun, object.Status.AnsibleResult = run, result
 	}
 	reason, message, invalid := seen.Unapplied()
 	switch {
@@ -85,12 +85,10 @@ func (c *composer) conditions(object *engine.Object, seen *operon.Observed) {
 		}
 	case last == nil:
 	case last.Failed != "":
-		object.Status.LastRun = last
 		set(conditionRunning, metav1.ConditionFalse, reasonFailed, "")
 		set(conditionSuccessful, metav1.ConditionFalse, reasonFailed, "")
 		set(conditionFailure, metav1.ConditionTrue, reasonFailed, last.Failed)
 	default:
-		object.Status.LastRun = last
 		set(conditionRunning, metav1.ConditionTrue, reasonSuccessful, "Awaiting next reconciliation")
 		set(conditionSuccessful, metav1.ConditionTrue, reasonSuccessful, "Last reconciliation succeeded")
 		set(conditionFailure, metav1.ConditionFalse, reasonSuccessful, "")

@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -59,9 +60,14 @@ func rootKinds(p *project.Project) ([]tree.RootKind, error) {
 	return kinds, nil
 }
 
-// hasStatus reports whether a schema describes a status.
+// hasStatus reports whether a schema has room for a status: described fields or, as in the CRDs of Operator SDK's Helm and
+// Ansible projects, any fields.
 func hasStatus(schema *apiextensionsv1.JSONSchemaProps) bool {
-	return schema != nil && len(schema.Properties["status"].Properties) > 0
+	if schema == nil {
+		return false
+	}
+	status := schema.Properties["status"]
+	return len(status.Properties) > 0 || ptr.Deref(status.XPreserveUnknownFields, false)
 }
 
 // samples applies the project's samples, and applies changed ones again.
