@@ -186,9 +186,12 @@ func TestPeriod(t *testing.T) {
 	m.EventuallyData("one", "color", "red")
 	m.Must(os.WriteFile(file, []byte("blue"), 0o600))
 	m.EventuallyData("one", "color", "blue")
-	if open := m.StatusOf("one").LastRun.Open; !strings.Contains(open, "command") {
-		t.Errorf("the run is open because %q, want the task with command", open)
-	}
+	m.Eventually("the status says why the run is open", func(context.Context) error {
+		if last := m.StatusOf("one").LastRun; last == nil || !strings.Contains(last.Open, "command") {
+			return fmt.Errorf("the last run is %+v, want it open because of the task with command", last)
+		}
+		return nil
+	})
 }
 
 // The module requeue_after repeats the run, k8s_event records an Event, and osdk_metric changes a metric.
