@@ -41,32 +41,44 @@ type Program struct {
 	Setup operon.Option
 	// Files are the files and directories that the program reads, besides watches.yaml: an image needs them.
 	Files []string
+	// Image is what else an image needs.
+	Image Image
+}
+
+// Image describes the container image of a program.
+type Image struct {
+	// Dir is the directory of watches.yaml and of the files that it names. It is the same as in the images of the tool whose
+	// projects the engine runs, so that absolute paths in them remain valid.
+	Dir string
+	// Packages are Debian packages that the program needs. If there are none, the image has no executable but the operator.
+	Packages []string
+	// Needs returns an error if a file of the image is missing that the program needs. Has reports whether the image has a
+	// path, which is relative to its root. Needs may be nil.
+	Needs func(has func(path string) bool) error
 }
 
 // Options returns the parts of an operator that manage the kinds of watches.
 func Options(watches []*Watch) ([]operon.Option, error) {
-	var options []operon.Option
-	var errs []error
-	for _, watch := range watches {
-		program, err := watch.engine.Load(watch)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		options = append(options, watch.options(program)...)
+	programs, err := Programs(watches)
+	if err != nil {
+		return nil, err
 	}
-	return options, errors.Join(errs...)
+	var options []operon.Option
+	for i, watch := range watches {
+		options = append(options, watch.options(programs[i])...)
+	}
+	return options, nil
 }
 
-// Files returns the files and directories that the operator of watches reads, besides watches.yaml.
-func Files(watches []*Watch) ([]string, error) {
-	var files []string
+// Programs returns the programs of watches.
+func Programs(watches []*Watch) ([]Program, error) {
+	var programs []Program
 	var errs []error
 	for _, watch := range watches {
 		program, err := watch.engine.Load(watch)
-		files, errs = append(files, program.Files...), append(errs, err)
+		programs, errs = append(programs, program), append(errs, err)
 	}
-	return files, errors.Join(errs...)
+	return programs, errors.Join(errs...)
 }
 
 func (w *Watch) options(program Program) []operon.Option {

@@ -46,7 +46,7 @@ no longer has are removed. The command waits until the operator is ready, or rep
 	set.StringSliceVar(&options.Build.Platforms, "platform", nil, "build the image for these `PLATFORMS` (default: linux and this machine's architecture)")
 	set.IntVar(&options.Replicas, "replicas", manifests.DefaultReplicas, "number of pods")
 	set.IntVar(&options.Shards, "shards", 0, "divide the objects into `N` shards, so that all replicas reconcile; 0: one leader reconciles")
-	set.StringVar(&options.Memory, "memory", "", "memory limit of each pod (default 256Mi)")
+	set.StringVar(&options.Memory, "memory", "", "memory limit of each pod (default 256Mi; 768Mi with Ansible roles)")
 	set.StringSliceVar(&options.Watch, "watch-namespaces", nil, "`NAMESPACES` that the operator watches (default: all)")
 	renamed(command, "watch", "watch-namespaces")
 	argFlag(set, &options.Args)

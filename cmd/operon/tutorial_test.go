@@ -89,7 +89,7 @@ func TestPodRequestWalkthrough(t *testing.T) {
 var lacks = regexp.MustCompile("this machine cannot run a container node|have no package busybox-static")
 
 // patienceOfReaders is the timeout of one command.
-const patienceOfReaders = 10 * time.Minute
+const patienceOfReaders = 20 * time.Minute
 
 // reader follows a page like a user who has only that page.
 type reader struct {

@@ -60,13 +60,13 @@ func (e *Engine) Load(w *engine.Watch) (engine.Program, error) {
 	first := e.shared == nil
 	if first {
 		e.shared = &shared{proxy: proxy.New(!e.WithoutOwners), worker: playbook.NewWorker(playbook.Options{
-			Arguments: e.Arguments, RolesPath: e.RolesPath, CollectionsPath: e.collections(), ShowOutput: e.ShowOutput,
+			Arguments: e.Arguments, RolesPath: e.RolesPath, CollectionsPath: e.collections(w.Dir()), ShowOutput: e.ShowOutput,
 		})}
 	}
 	triggers := make(chan types.NamespacedName, 1)
 	c := &composer{entry: entry, engine: e, shared: e.shared, triggers: triggers, jobs: map[types.UID]*job{}}
 	program := engine.Program{
-		Composer: c, Files: entry.files,
+		Composer: c, Files: entry.files, Image: entry.image(),
 		Options: []operon.ManageOption{operon.Trigger(triggers)},
 		Setup: operon.Setup(func(m ctrl.Manager) error {
 			if first {

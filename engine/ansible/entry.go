@@ -144,7 +144,7 @@ func (e *Engine) readFinalizer(t *entry) error {
 // find returns the absolute path of a playbook or of a role.
 func (e *Engine) find(dir, role, playbook string) (source, error) {
 	if playbook != "" {
-		path := absolute(dir, playbook)
+		path := placed(dir, playbook)
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
 			return source{}, fmt.Errorf("the playbook %s does not exist", path)
 		}
@@ -165,11 +165,11 @@ func (e *Engine) find(dir, role, playbook string) (source, error) {
 // candidates returns the directories in which a role may be.
 func (e *Engine) candidates(dir, role string) []string {
 	if filepath.IsAbs(role) {
-		return []string{role}
+		return []string{placed(dir, role)}
 	}
 	var paths []string
 	if parts := strings.Split(role, "."); len(parts) == 3 && !strings.Contains(role, "/") {
-		for _, root := range filepath.SplitList(e.collections()) {
+		for _, root := range filepath.SplitList(e.collections(dir)) {
 			paths = append(paths, filepath.Join(absolute(dir, root), "ansible_collections", parts[0], parts[1], "roles", parts[2]))
 		}
 		return append(paths, filepath.Join(debianPackages, "ansible_collections", parts[0], parts[1], "roles", parts[2]))
@@ -183,17 +183,25 @@ func (e *Engine) candidates(dir, role string) []string {
 // debianPackages is where Debian's package ansible installs collections.
 const debianPackages = "/usr/lib/python3/dist-packages"
 
-// collections returns the directories in which collections are found, separated like PATH.
-func (e *Engine) collections() string {
+// collections returns the directories in which collections are found, separated like PATH. The first is that of the project.
+func (e *Engine) collections(dir string) string {
 	list := first(e.CollectionsPath, os.Getenv("ANSIBLE_COLLECTIONS_PATH"), os.Getenv("ANSIBLE_COLLECTIONS_PATHS"))
-	if list != "" {
-		return list
+	if list == "" {
+		list = "/usr/share/ansible/collections"
+		if home, err := os.UserHomeDir(); err == nil {
+			list += string(filepath.ListSeparator) + filepath.Join(home, ".ansible", "collections")
+		}
 	}
-	list = "/usr/share/ansible/collections"
-	if home, err := os.UserHomeDir(); err == nil {
-		list += string(filepath.ListSeparator) + filepath.Join(home, ".ansible", "collections")
+	return filepath.Join(dir, "collections") + string(filepath.ListSeparator) + list
+}
+
+// placed returns the absolute path of a role or playbook. Projects of Operator SDK may name the path in their image, where dir is
+// imageDir.
+func placed(dir, path string) string {
+	if inside, ok := strings.CutPrefix(path, imageDir+"/"); ok && !exists(path) {
+		return filepath.Join(dir, inside)
 	}
-	return list
+	return absolute(dir, path)
 }
 
 func first(texts ...string) string {

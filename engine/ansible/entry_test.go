@@ -52,7 +52,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := engine.Files(watches)
+	programs, err := engine.Programs(watches)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(files, " "), filepath.Join(dir, "roles")+" "+filepath.Join(dir, "roles/stall"); got != want {
+	if got, want := strings.Join(programs[0].Files, " "), filepath.Join(dir, "roles")+" "+filepath.Join(dir, "roles/stall"); got != want {
 		t.Errorf("the files are %s, want %s", got, want)
 	}
 }

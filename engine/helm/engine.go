@@ -48,6 +48,7 @@ func (e Engine) Load(w *engine.Watch) (engine.Program, error) {
 		Options:  []operon.ManageOption{operon.RetireFinalizers(retired...)},
 		Setup:    operon.Setup(c.cluster.learn),
 		Files:    []string{path},
+		Image:    engine.Image{Dir: "/opt/helm"},
 	}, nil
 }
 

@@ -62,6 +62,10 @@ type builder struct {
 	settings map[string]string
 	revision revision
 	cache    *cache
+	// stock is nil for operators with Go code.
+	stock *stock
+	// packages are the Debian packages in the image.
+	packages []sbom.Package
 }
 
 // Run builds the image of the project in dir. For errors of the compiler it returns a *CompileError.
@@ -99,11 +103,7 @@ func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error
 	if b.revision, err = readRevision(ctx, b.project.Dir, b.Ours); err != nil {
 		return nil, err
 	}
-	base, err := b.base(ctx)
-	if err != nil {
-		return nil, err
-	}
-	content, err := b.content(ctx)
+	below, err := b.below(ctx, platforms)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error
 	}
 	result := &Result{Name: b.project.Name, Store: b.cache.store, Unrevised: b.revision.Unknown, cache: b.cache}
 	for _, one := range programs {
-		part, err := b.part(one, append([]image.Layer{base}, content...))
+		part, err := b.part(one, below)
 		if err != nil {
 			return nil, err
 		}
@@ -124,6 +124,26 @@ func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error
 		return nil, err
 	}
 	return result, b.cache.tidy(result.Image)
+}
+
+// below returns the layers below the program. The users in the base replace those of Debian packages.
+func (b *builder) below(ctx context.Context, platforms []platform) ([]image.Layer, error) {
+	var layers []image.Layer
+	if b.project.Main.Stock() {
+		var err error
+		if b.stock, err = readStock(b.project.Dir); err != nil {
+			return nil, err
+		}
+		if layers, err = b.debian(ctx, platforms); err != nil {
+			return nil, err
+		}
+	}
+	base, err := b.base(ctx)
+	if err != nil || b.stock == nil {
+		return append(layers, base), err
+	}
+	content, err := b.content(ctx)
+	return append(layers, base, content), err
 }
 
 func (b *builder) base(ctx context.Context) (image.Layer, error) {
@@ -203,8 +223,11 @@ func (b *builder) runConfig(labels map[string]string) v1.Config {
 		WorkingDir: "/",
 		Labels:     labels,
 	}
-	if b.project.Main.Stock() {
-		config.WorkingDir, config.Env = "/"+stockHome, []string{"OPERATOR_NAME=" + b.project.Name}
+	if b.stock != nil {
+		config.WorkingDir, config.Env = "/"+b.stock.home, []string{"OPERATOR_NAME=" + b.project.Name}
+		if len(b.stock.packages) > 0 { // programs of packages write to their home directory
+			config.Env = append(config.Env, "HOME=/tmp", "PATH=/usr/bin:/bin:/usr/sbin:/sbin")
+		}
 	}
 	return config
 }
@@ -216,7 +239,7 @@ func (b *builder) attach(made v1.Descriptor, built program) (v1.Descriptor, erro
 		return v1.Descriptor{}, err
 	}
 	document, err := sbom.Write(sbom.Subject{
-		Name: b.project.Name, Version: b.Version, Digest: built.Digest, Created: b.revision.Time, By: "operon-" + b.By, Info: info, Licenses: built.Licenses,
+		Name: b.project.Name, Version: b.Version, Digest: built.Digest, Created: b.revision.Time, By: "operon-" + b.By, Info: info, Licenses: built.Licenses, Packages: b.packages,
 	})
 	if err != nil {
 		return v1.Descriptor{}, err

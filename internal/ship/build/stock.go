@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/operon-framework/operon/engine"
 	"github.com/operon-framework/operon/engine/ansible"
@@ -17,9 +19,49 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// stockHome is the directory for watches.yaml and the files that it names in the image of an operator without Go code. It is the same as in
-// Operator SDK's images, so that absolute paths in manifests of its projects remain valid.
-const stockHome = "opt/helm"
+// stock is what the image of an operator without Go code has besides the program.
+type stock struct {
+	// home is the directory for watches.yaml and the files that it names, relative to the root.
+	home string
+	// files are watches.yaml and the files that it names, by their names relative to the project.
+	files map[string]string
+	// packages are Debian packages.
+	packages []string
+	needs    []func(has func(path string) bool) error
+}
+
+// readStock returns what the image of the project in dir needs. It performs the same checks as the program at its start.
+func readStock(dir string) (*stock, error) {
+	watches := filepath.Join(dir, project.WatchesFile)
+	read, err := engine.Read(watches, helm.Engine{}, &ansible.Engine{})
+	if err != nil {
+		return nil, err
+	}
+	programs, err := engine.Programs(read)
+	if err != nil {
+		return nil, err
+	}
+	s := &stock{files: map[string]string{project.WatchesFile: watches}}
+	for _, program := range programs {
+		if s.home == "" || len(program.Image.Packages) > 0 {
+			s.home = strings.TrimPrefix(program.Image.Dir, "/")
+		}
+		s.packages = append(s.packages, program.Image.Packages...)
+		if program.Image.Needs != nil {
+			s.needs = append(s.needs, program.Image.Needs)
+		}
+		for _, one := range program.Files {
+			found, err := filesBelow(dir, one)
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(s.files, found)
+		}
+	}
+	slices.Sort(s.packages)
+	s.packages = slices.Compact(s.packages)
+	return s, nil
+}
 
 // toolchain returns the go command in the directory of the main package's module.
 func (b *builder) toolchain(ctx context.Context) (toolchain, error) {
@@ -33,58 +75,30 @@ func (b *builder) toolchain(ctx context.Context) (toolchain, error) {
 	return newToolchain(dir, b.Tags)
 }
 
-// content returns the additional layers of an operator without Go code: watches.yaml, and the files that it names. Other operators have
-// none. The revision is marked as dirty if one of the files is not in the repository.
-func (b *builder) content(ctx context.Context) ([]image.Layer, error) {
-	if !b.project.Main.Stock() {
-		return nil, nil
-	}
-	inputs, err := stockFiles(b.project.Dir)
-	if err != nil {
-		return nil, err
-	}
+// content returns the layer with watches.yaml and the files that it names. The revision is marked as dirty if one of the files is not in the
+// repository.
+func (b *builder) content(ctx context.Context) (image.Layer, error) {
 	judged := map[string]string{}
 	var files []image.File
-	for name, from := range inputs {
-		file, err := image.FromDisk(path.Join(stockHome, filepath.ToSlash(name)), 0o644, from)
+	for name, from := range b.stock.files {
+		info, err := os.Stat(from)
 		if err != nil {
-			return nil, fmt.Errorf("read the files of the operator: %w", err)
+			return image.Layer{}, err
+		}
+		mode := int64(0o644)
+		if info.Mode()&0o111 != 0 {
+			mode = 0o755 // a script of a role
+		}
+		file, err := image.FromDisk(path.Join(b.stock.home, filepath.ToSlash(name)), mode, from)
+		if err != nil {
+			return image.Layer{}, fmt.Errorf("read the files of the operator: %w", err)
 		}
 		files, judged[from] = append(files, file), "in the image"
 	}
 	if err := b.revision.judge(judged); err != nil {
-		return nil, err
+		return image.Layer{}, err
 	}
-	layer, err := b.cache.store.Layer(ctx, "operon build: /"+stockHome, files)
-	return []image.Layer{layer}, err
-}
-
-// stockFiles returns the files that the program reads when it runs watches.yaml, by their names relative to the project in dir. It performs
-// the same checks as the program at its start.
-func stockFiles(dir string) (map[string]string, error) {
-	watches := filepath.Join(dir, project.WatchesFile)
-	read, err := engine.Read(watches, helm.Engine{}, &ansible.Engine{})
-	if err != nil {
-		return nil, err
-	}
-	for _, watch := range read {
-		if watch.Engine() == (&ansible.Engine{}).Name() {
-			return nil, watch.Errorf("kind", "the images that operon makes have no Python, which the role or playbook of %s needs: run the operator with operon up, or add operon-engine to an image that has Ansible", watch.Kind.Kind)
-		}
-	}
-	named, err := engine.Files(read)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string]string{project.WatchesFile: watches}
-	for _, one := range named {
-		found, err := filesBelow(dir, one)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(files, found)
-	}
-	return files, nil
+	return b.cache.store.Layer(ctx, "operon build: /"+b.stock.home, files)
 }
 
 // filesBelow returns the files at and below a path by their names relative to dir, which must contain all of them. Links to files in dir

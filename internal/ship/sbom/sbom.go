@@ -30,6 +30,28 @@ type Subject struct {
 	Info *debug.BuildInfo
 	// Licenses are SPDX expressions by the paths of modules, as their license files declare them; "" if unknown.
 	Licenses map[string]string
+	// Packages are the packages of a distribution beside the program.
+	Packages []Package
+}
+
+// Package is a package of a distribution.
+type Package struct {
+	// Type is the type and namespace of its package URL, such as deb/debian.
+	Type string
+	// Name, Version and Architecture are those of the package.
+	Name, Version, Architecture string
+}
+
+func (p Package) pkg() pkg {
+	made := newPackage(p.Name, p.Version)
+	made.ID = "SPDXRef-Package-" + unfit.ReplaceAllString(p.Name, "-")
+	made.refer(fmt.Sprintf("pkg:%s/%s@%s?arch=%s", p.Type, escaped(p.Name), escaped(p.Version), p.Architecture))
+	return made
+}
+
+// escaped returns a part of a package URL.
+func escaped(text string) string {
+	return strings.ReplaceAll(url.PathEscape(text), "+", "%2B") // some tools read a bare + as a space
 }
 
 // Write returns the document.
@@ -52,6 +74,11 @@ func Write(s Subject) ([]byte, error) {
 	for _, part := range s.parts() {
 		d.Packages = append(d.Packages, part)
 		d.Relationships = append(d.Relationships, relationship{program.ID, "CONTAINS", part.ID})
+	}
+	for _, one := range s.Packages {
+		part := one.pkg()
+		d.Packages = append(d.Packages, part)
+		d.Relationships = append(d.Relationships, relationship{"SPDXRef-DOCUMENT", "DESCRIBES", part.ID})
 	}
 	if err := d.identify(); err != nil {
 		return nil, err
@@ -121,7 +148,7 @@ func released(module *debug.Module) string {
 func purl(module *debug.Module) string {
 	text := "pkg:golang/" + strings.ReplaceAll(url.PathEscape(strings.ToLower(module.Path)), "%2F", "/")
 	if v := released(module); v != "" {
-		text += "@" + strings.ReplaceAll(url.PathEscape(v), "+", "%2B") // some tools read a bare + as a space
+		text += "@" + escaped(v)
 	}
 	return text
 }

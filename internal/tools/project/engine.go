@@ -1,8 +1,11 @@
 package project
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+
+	"sigs.k8s.io/yaml"
 )
 
 // WatchesFile is the name of the file that makes a directory without go.mod the project of an operator without Go code.
@@ -22,6 +25,27 @@ func WithoutGo(dir string) bool {
 	}
 	_, err := os.Stat(filepath.Join(dir, WatchesFile))
 	return err == nil
+}
+
+// Ansible reports whether the project's WatchesFile has entries with an Ansible role or playbook.
+func (p *Project) Ansible() (bool, error) {
+	if !p.Main.Stock() {
+		return false, nil
+	}
+	content, err := os.ReadFile(filepath.Join(p.Dir, WatchesFile))
+	if err != nil {
+		return false, err
+	}
+	var watches []struct{ Role, Playbook string }
+	if err := yaml.Unmarshal(content, &watches); err != nil {
+		return false, fmt.Errorf("%s: want a list of entries with group, version and kind: %w", WatchesFile, err)
+	}
+	for _, watch := range watches {
+		if watch.Role != "" || watch.Playbook != "" {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // stockModule replaces go.mod in the project of an operator without Go code. The program has Operon's flags.

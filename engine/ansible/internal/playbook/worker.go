@@ -133,7 +133,9 @@ func (w *Worker) environment(dir string) []string {
 	if e.RolesPath != "" {
 		settings["ANSIBLE_ROLES_PATH"] = e.RolesPath
 	}
-	for name, value := range map[string]string{"ANSIBLE_GATHERING": "explicit", "LC_ALL": "C.UTF-8"} {
+	for name, value := range map[string]string{
+		"ANSIBLE_GATHERING": "explicit", "LC_ALL": "C.UTF-8", "ANSIBLE_REMOTE_TMP": settings["TMPDIR"], // in an image, ~ is read-only
+	} {
 		if os.Getenv(name) == "" {
 			settings[name] = value
 		}

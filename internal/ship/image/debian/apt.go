@@ -29,16 +29,14 @@ type apt struct {
 }
 
 // newApt creates its directories below folder.
-func newApt(ctx context.Context, folder, archives string, without []string) (*apt, error) {
+func newApt(ctx context.Context, folder string, without []string) (*apt, error) {
 	for _, command := range []string{"apt-get", "dpkg-deb", "dpkg"} {
 		if _, err := exec.LookPath(command); err != nil {
 			return nil, fmt.Errorf("%s is not on the PATH: images of Debian packages can be built only on Debian and its derivatives; `operon image from-dir` builds one from any directory", command)
 		}
 	}
-	for _, dir := range []string{archives, filepath.Join(folder, none)} {
-		if err := os.MkdirAll(filepath.Join(dir, "partial"), 0o700); err != nil {
-			return nil, err
-		}
+	if err := os.MkdirAll(filepath.Join(folder, none, "partial"), 0o700); err != nil {
+		return nil, err
 	}
 	output, err := run(ctx, "dpkg", "--print-architecture")
 	if err != nil {

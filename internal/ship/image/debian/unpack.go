@@ -3,9 +3,12 @@ package debian
 import (
 	"archive/tar"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -38,18 +41,21 @@ type Root struct {
 	Architecture string
 }
 
-// Unpack gets the packages, and lists their files. The argument folder is a directory for data that must be kept while files
-// are read.
-func Unpack(ctx context.Context, folder string, o Options) (*Root, error) {
+// Selection are the packages to unpack, with their dependencies.
+type Selection struct {
+	options  Options
+	folder   string
+	apt      *apt
+	archives []archive
+}
+
+// Find finds the packages and their dependencies, without downloading them. The argument folder is a directory for data that must be kept
+// while files are read.
+func Find(ctx context.Context, folder string, o Options) (*Selection, error) {
 	if len(o.Packages) == 0 {
 		return nil, errors.New("no package is named")
 	}
-	archives, unlock, err := lockArchives(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	apt, err := newApt(ctx, folder, archives, o.Without)
+	apt, err := newApt(ctx, folder, o.Without)
 	if err != nil {
 		return nil, err
 	}
@@ -58,25 +64,98 @@ func Unpack(ctx context.Context, folder string, o Options) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.tell(fmt.Sprintf("downloading %d packages", len(found)))
-	if _, err := apt.install(ctx, archives, append([]string{"--download-only", "--reinstall", "--"}, o.Packages...)...); err != nil {
+	return &Selection{options: o, folder: folder, apt: apt, archives: found}, nil
+}
+
+// Unpack is Find and Selection.Unpack.
+func Unpack(ctx context.Context, folder string, o Options) (*Root, error) {
+	found, err := Find(ctx, folder, o)
+	if err != nil {
+		return nil, err
+	}
+	return found.Unpack(ctx)
+}
+
+// Unpack downloads the packages and lists their files.
+func (s *Selection) Unpack(ctx context.Context) (*Root, error) {
+	archives, unlock, err := lockArchives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	o := s.options
+	o.tell(fmt.Sprintf("downloading %d packages", len(s.archives)))
+	if _, err := s.apt.install(ctx, archives, append([]string{"--download-only", "--reinstall", "--"}, o.Packages...)...); err != nil {
 		return nil, explain(err)
 	}
-	root := &Root{Architecture: apt.architecture}
+	root := &Root{Architecture: s.apt.architecture}
 	tree := newTree(o.Documentation)
-	for i, archive := range found {
+	for i, archive := range s.archives {
 		o.tell("reading " + archive.name)
 		if err := archive.verify(archives); err != nil {
 			return nil, err
 		}
-		data := filepath.Join(folder, fmt.Sprintf("data-%d.tar", i))
+		data := filepath.Join(s.folder, fmt.Sprintf("data-%d.tar", i))
 		if err := tree.unpack(ctx, filepath.Join(archives, archive.name), data); err != nil {
 			return nil, err
 		}
 		root.Archives = append(root.Archives, archive.name)
 	}
-	root.Files, err = tree.finish(ctx, folder)
+	root.Files, err = tree.finish(ctx, s.folder)
 	return root, err
+}
+
+// Key identifies the selected packages, their versions and the options: the same key gives the same files.
+func (s *Selection) Key() string {
+	sum := sha256.New()
+	fmt.Fprintln(sum, s.options.Documentation)
+	for _, one := range s.archives {
+		fmt.Fprintln(sum, one.name, one.sum)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Platform returns the platform of the packages, in the form of image platforms.
+func (s *Selection) Platform() string { return platformOf(s.apt.architecture) }
+
+// Package is a selected package.
+type Package struct {
+	// Distribution is the ID in the os-release of this machine, such as debian.
+	Distribution string
+	// Name, Version and Architecture are those of the package. The architecture of packages for all is "all".
+	Name, Version, Architecture string
+}
+
+// Packages returns the selected packages, sorted by their names.
+func (s *Selection) Packages() []Package {
+	distribution := distribution()
+	var all []Package
+	for _, one := range s.archives {
+		parts := strings.Split(strings.TrimSuffix(one.name, ".deb"), "_")
+		if len(parts) != 3 {
+			parts = append(parts, "", "")
+		}
+		version, err := url.PathUnescape(parts[1]) // a colon is escaped
+		if err != nil {
+			version = parts[1]
+		}
+		all = append(all, Package{distribution, parts[0], version, parts[2]})
+	}
+	return all
+}
+
+// distribution returns the ID of this machine's distribution.
+func distribution() string {
+	content, err := os.ReadFile("/etc/os-release")
+	if err != nil {
+		return "debian"
+	}
+	for line := range strings.Lines(string(content)) {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "ID="); ok {
+			return strings.Trim(id, `"`)
+		}
+	}
+	return "debian"
 }
 
 func (o Options) tell(doing string) {
@@ -95,7 +174,7 @@ func lockArchives(ctx context.Context) (string, func() error, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return folder, lock.Unlock, nil
+	return folder, lock.Unlock, os.MkdirAll(filepath.Join(folder, "partial"), 0o700) // where apt-get downloads to
 }
 
 // extract writes the files of a package as a tar file.

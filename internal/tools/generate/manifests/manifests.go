@@ -56,6 +56,8 @@ type Operator struct {
 	Flags []string
 	// Unprobed reports that it does not answer probes. Unmetered reports that it does not serve metrics.
 	Unprobed, Unmetered bool
+	// Scratch reports that it needs a writable directory /tmp.
+	Scratch bool
 	// Args are additional arguments of the container.
 	Args []string
 	// PodAnnotations are the annotations of its pods.

@@ -24,6 +24,13 @@ func Of(p *project.Project, image string) (Operator, error) {
 		Resources: DefaultResources(),
 		Grants:    p.Grants,
 	}
+	ansible, err := p.Ansible()
+	if err != nil {
+		return o, err
+	}
+	if ansible {
+		o.Resources, o.Scratch = AnsibleResources(), true
+	}
 	o.Namespace = o.Name + "-system"
 	o.place(p)
 	for _, definition := range p.CRDs {

@@ -30,6 +30,17 @@ func DefaultResources() corev1.ResourceRequirements {
 	}
 }
 
+// AnsibleResources is enough for an operator with a Python process that runs Ansible roles. The memory is that of Operator SDK's projects.
+func AnsibleResources() corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("256Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("768Mi")},
+	}
+}
+
+// scratch is the name of the volume at /tmp.
+const scratch = "tmp"
+
 // settled is the number of seconds for which a container without a readiness probe has to run, because it may exit shortly
 // after its start.
 const settled = 10
@@ -50,8 +61,13 @@ func (o Operator) deployment() *appsv1.Deployment {
 }
 
 func (o Operator) pod() corev1.PodSpec {
+	var volumes []corev1.Volume
+	if o.Scratch {
+		volumes = []corev1.Volume{{Name: scratch, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	}
 	return corev1.PodSpec{
 		ServiceAccountName: o.Name,
+		Volumes:            volumes,
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot:   new(true),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -80,6 +96,9 @@ func (o Operator) container() corev1.Container {
 			ReadOnlyRootFilesystem:   new(true),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
+	}
+	if o.Scratch {
+		container.VolumeMounts = []corev1.VolumeMount{{Name: scratch, MountPath: "/tmp"}}
 	}
 	if !o.Unprobed {
 		container.LivenessProbe, container.ReadinessProbe = probe("/healthz", 20), probe("/readyz", 5)
