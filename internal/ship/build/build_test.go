@@ -181,6 +181,17 @@ func (m made) blob(t *testing.T, digest v1.Hash) []byte {
 func (m made) files(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
+	m.each(t, func(name string, file io.Reader) error {
+		content, err := io.ReadAll(file)
+		found[name] = string(content)
+		return err
+	})
+	return found
+}
+
+// each calls a function for each file of the layers.
+func (m made) each(t *testing.T, call func(name string, file io.Reader) error) {
+	t.Helper()
 	for _, layer := range m.Platforms[0].Layers {
 		plain, err := gzip.NewReader(bytes.NewReader(m.blob(t, layer.Digest)))
 		if err != nil {
@@ -191,17 +202,14 @@ func (m made) files(t *testing.T) map[string]string {
 			if errors.Is(err, io.EOF) {
 				break
 			}
+			if err == nil {
+				err = call(header.Name, archive)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			content, err := io.ReadAll(archive)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found[header.Name] = string(content)
 		}
 	}
-	return found
 }
 
 func (m made) config(t *testing.T) *v1.ConfigFile {

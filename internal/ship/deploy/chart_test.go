@@ -36,7 +36,7 @@ func testChart(t *testing.T, c *containers) {
 		if err != nil {
 			return err
 		}
-		return chartReady(found)
+		return objectReady(found)
 	})
 	running, err := c.client.AppsV1().Deployments(c.env.Namespace).Get(t.Context(), "front", metav1.GetOptions{})
 	if err != nil || running.Status.AvailableReplicas != 1 {
@@ -52,8 +52,8 @@ func testChart(t *testing.T, c *containers) {
 	})
 }
 
-// chartReady returns an error unless the condition Ready of an object is true.
-func chartReady(object *unstructured.Unstructured) error {
+// objectReady returns an error unless the condition Ready of an object is true.
+func objectReady(object *unstructured.Unstructured) error {
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 	if err != nil {
 		return err

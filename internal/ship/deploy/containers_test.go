@@ -47,6 +47,7 @@ func TestInContainers(t *testing.T) {
 			{"asked by API servers, in some namespaces", testSite},
 			{"of kubebuilder", testKubebuilder},
 			{"without Go, in the layout of Operator SDK", testChart},
+			{"of Ansible roles, in the layout of Operator SDK", testRoles},
 			{"that are pushed, mind finalizers, and change", testGadgets},
 			{"that crash", testCrash},
 			{"whose images do not run", testImages},
@@ -78,8 +79,8 @@ type containers struct {
 // newContainers skips the test if containers, or an image to run in them, are not available.
 func newContainers(t *testing.T) *containers {
 	t.Helper()
-	if known, err := exec.CommandContext(t.Context(), "apt-cache", "show", "memcached").Output(); err != nil || len(known) == 0 {
-		testaid.Lacks(t, "apt on this machine, if there is one, knows of no package memcached")
+	if known, err := exec.CommandContext(t.Context(), "apt-cache", "show", "memcached", "ansible").Output(); err != nil || len(known) == 0 {
+		testaid.Lacks(t, "apt on this machine, if there is one, knows of no packages memcached and ansible")
 	}
 	options := local.Options{Name: "containers-" + strings.ToLower(rand.Text()[:6]), Node: local.Container, TTL: time.Hour} // operators are built in the meantime, which takes long with a cold cache
 	up, err := local.Up(t.Context(), options)

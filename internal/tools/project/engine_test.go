@@ -21,6 +21,16 @@ func TestReadAnOperatorWithoutGo(t *testing.T) {
 	if p.Name != "till-operator" || !p.Main.Stock() || len(p.CRDs) != 1 || len(p.Grants) != 2 || len(p.Samples) != 1 {
 		t.Errorf("read %s with main package %s, %d CRDs, %d grants and %d samples", p.Name, p.Main.Package, len(p.CRDs), len(p.Grants), len(p.Samples))
 	}
+	if ansible, err := p.Ansible(); err != nil || ansible {
+		t.Errorf("it has Ansible roles: %t, %v", ansible, err)
+	}
+	roles, err := project.Read(filepath.Join("testdata", "ansible-sdk"), project.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ansible, err := roles.Ansible(); err != nil || !ansible || roles.Name != "kiosk-operator" {
+		t.Errorf("%s has Ansible roles: %t, %v", roles.Name, ansible, err)
+	}
 	flags := p.Flags(project.Placing{Metrics: "127.0.0.1:1", Health: "127.0.0.1:2"})
 	if len(flags) != 3 || flags[0] != "--metrics-bind-address=127.0.0.1:1" {
 		t.Errorf("the flags are %q", flags)
