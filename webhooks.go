@@ -136,7 +136,14 @@ func converts(scheme *runtime.Scheme, of reflect.Type, kind schema.GroupVersionK
 	if !ok {
 		return false, fmt.Errorf("%s cannot be made", of)
 	}
-	converts, err := conversion.IsConvertible(scheme, object)
+	kinds, _, err := scheme.ObjectKinds(object)
+	if err == nil && len(kinds) != 1 {
+		return false, nil // engine.Object is the type of several kinds, and not a version of any
+	}
+	var converts bool
+	if err == nil {
+		converts, err = conversion.IsConvertible(scheme, object)
+	}
 	if err != nil {
 		return false, fmt.Errorf("convert versions of %s: %w", kind.Kind, err)
 	}

@@ -41,10 +41,14 @@ func newCreateAPI() *cobra.Command {
 		Short: "Scaffold a kind: Go types, composer, tests and a sample",
 		Long: `Scaffold a kind and register it in main.go: api/VERSION/KIND_types.go has its fields, KIND.go declares
 what should exist for an object, KIND_test.go tests that, and config/samples/KIND.yaml is a sample
-object. The code works as it is; edit it from there.`,
+object. The code works as it is; edit it from there.
+
+In a project of Ansible roles, the kind gets a role, an entry in watches.yaml, a CRD, permissions and
+a sample.`,
 		Example: `  operon create api --group cache --version v1alpha1 --kind Memcached --short-name mc
   operon create api --group cache.example.com --version v1 --kind CacheClass --plural cacheclasses --scope cluster
-  operon create api --group cache --version v1 --kind Token --controller=false --dry-run`,
+  operon create api --group cache --version v1 --kind Token --controller=false --dry-run
+  operon create api --group cache --version v1 --kind Kiosk --generate-playbook   # for an Ansible role`,
 		Args: noArguments,
 	}
 	set := command.Flags()
@@ -53,6 +57,7 @@ object. The code works as it is; edit it from there.`,
 	set.StringVar(&wanted.ShortName, "short-name", "", "short name for kubectl")
 	set.StringVar(&scope, "scope", "namespaced", "`SCOPE` of the kind: namespaced or cluster")
 	set.BoolVar(&controller, "controller", true, "scaffold a composer for the kind; --controller=false: the Go types only")
+	set.BoolVar(&wanted.Playbook, "generate-playbook", false, "run the role by a playbook, in a project of Ansible roles")
 	renamed(command, "namespaced", "scope namespaced")
 	renamed(command, "cluster", "scope cluster")
 	renamed(command, "no-controller", "controller=false")

@@ -60,7 +60,7 @@ func (e *Engine) Load(w *engine.Watch) (engine.Program, error) {
 	first := e.shared == nil
 	if first {
 		e.shared = &shared{proxy: proxy.New(!e.WithoutOwners), worker: playbook.NewWorker(playbook.Options{
-			Arguments: e.Arguments, RolesPath: e.RolesPath, CollectionsPath: e.collections(w.Dir()), ShowOutput: e.ShowOutput,
+			Arguments: e.Arguments, RolesPath: e.roles(w.Dir()), CollectionsPath: e.collections(w.Dir()), ShowOutput: e.ShowOutput,
 		})}
 	}
 	triggers := make(chan types.NamespacedName, 1)

@@ -183,6 +183,16 @@ func (e *Engine) candidates(dir, role string) []string {
 // debianPackages is where Debian's package ansible installs collections.
 const debianPackages = "/usr/lib/python3/dist-packages"
 
+// roles returns the directories in which playbooks find roles, separated like PATH, or an empty string for the setting of the
+// project's ansible.cfg. In the images of Operator SDK, it is the directory beside watches.yaml, too.
+func (e *Engine) roles(dir string) string {
+	list := first(e.RolesPath, os.Getenv("ANSIBLE_ROLES_PATH"))
+	if list == "" && !exists(filepath.Join(dir, "ansible.cfg")) {
+		return filepath.Join(dir, "roles")
+	}
+	return list
+}
+
 // collections returns the directories in which collections are found, separated like PATH. The first is that of the project.
 func (e *Engine) collections(dir string) string {
 	list := first(e.CollectionsPath, os.Getenv("ANSIBLE_COLLECTIONS_PATH"), os.Getenv("ANSIBLE_COLLECTIONS_PATHS"))

@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000.
-const totalLines = 124_300
+const totalLines = 124_800
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -39,14 +39,15 @@ var budgets = map[string]budget{
 	"internal/prove/runner":     {2850, 13},
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {2030, 14},
+	"internal/ship/build":       {1540, 24}, // with Debian packages
 	"internal/ship/bundle":      {2450, 25}, // two layouts, and 25 rules
 	"internal/ship/deploy":      {2960, 12},
 	"internal/ship/image":       {1680, 20},
 	"internal/tools/generate":   {2630, 6},
-	"internal/tools/project":    {2030, 33}, // with operators without Go: where their program is built, and the CRDs of charts
-	"internal/tools/scaffold":   {3450, 15},
+	"internal/tools/project":    {2050, 33}, // with operators without Go: where their program is built, and the CRDs of charts
+	"internal/tools/scaffold":   {3710, 15}, // with projects of charts and of roles
 	"internal/tools/up":         {2700, 11},
-	"cmd/operon":                {3400, 1},
+	"cmd/operon":                {3410, 1},
 	"cluster/internal/instance": {2160, 19}, // since 82a1db8c with the logs of clusters that crashed
 	"cluster/internal/sim":      {2300, 5},
 

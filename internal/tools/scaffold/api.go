@@ -25,6 +25,8 @@ type API struct {
 	Cluster bool
 	// NoController creates no composer for the kind.
 	NoController bool
+	// Playbook creates a playbook for the role, in a project of Ansible roles.
+	Playbook bool
 }
 
 // about is the data for the templates of a kind.
@@ -43,6 +45,12 @@ type about struct {
 
 // Plan plans the files to create and change for the kind.
 func (a API) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
+	if project.WithoutGo(a.Dir) {
+		return a.planRole()
+	}
+	if a.Playbook {
+		return nil, errors.New("--generate-playbook is for projects of Ansible roles, which have no go.mod")
+	}
 	t, err := readTree(a.Dir)
 	if err != nil {
 		return nil, err

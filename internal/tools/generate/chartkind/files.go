@@ -17,7 +17,7 @@ import (
 // kind, and the permissions of the operator. A file without Mark is the author's own. It is listed in kept instead of files.
 func Files(ctx context.Context, dir, operator string) (files map[string][]byte, kept []string, err error) {
 	kinds, err := read(dir)
-	if err != nil {
+	if err != nil || len(kinds) == 0 {
 		return nil, nil, err
 	}
 	definitions, err := project.ReadCRDs(dir)
