@@ -25,7 +25,9 @@ Operon or kubebuilder: the main package as a static binary, CA certificates, the
 modules, and nothing else. It has no shell and runs as a non-root user. An SBOM in SPDX format is
 attached to the image.
 
-The image of an operator without Go has the program operon-engine, watches.yaml and the charts.
+The image of an operator without Go has the program operon-engine, watches.yaml and the charts or
+Ansible roles. For roles, it also has Python and Ansible from Debian packages of this machine's
+package source.
 
 The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push
 say. Registry credentials are read from Docker's config.json ($DOCKER_CONFIG or ~/.docker).

@@ -194,6 +194,23 @@ func TestPeriod(t *testing.T) {
 	})
 }
 
+// A run that failed is repeated when an object changes that it read, and does not wait for its backoff.
+func TestFailureEndsWithAChange(t *testing.T) {
+	t.Parallel()
+	m := newMarketWith(t, func() *ansible.Engine { return ansible.SlowRetries(&ansible.Engine{}) })
+	m.Write("roles/stall/tasks/main.yml", `
+- kubernetes.core.k8s_info: {api_version: v1, kind: ConfigMap, namespace: "{{ ansible_operator_meta.namespace }}", name: prices}
+  register: prices
+- ansible.builtin.fail: {msg: there are no prices}
+  when: prices.resources | length == 0
+`)
+	m.Add("one", nil)
+	m.Start()
+	m.AwaitCondition("one", "Failure", metav1.ConditionTrue, "Failed")
+	m.Must(m.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: m.Named("prices")}))
+	m.AwaitReady("one")
+}
+
 // The module requeue_after repeats the run, k8s_event records an Event, and osdk_metric changes a metric.
 func TestModules(t *testing.T) {
 	t.Parallel()

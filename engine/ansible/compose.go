@@ -194,8 +194,7 @@ func (j *job) ended() (*engine.Run, *engine.RunResult) {
 	return j.before, j.beforeResult
 }
 
-// due returns the reason for a run, or an empty string if none is due. The objects on which the last run depends are watched
-// from now on.
+// due returns the reason for a run, or an empty string if none is due.
 func (c *composer) due(ctx context.Context, object *engine.Object, out *operon.Composition, in *input, j *job, s settings) (string, error) {
 	last := lastRun(object, j)
 	if last == nil {
@@ -204,13 +203,30 @@ func (c *composer) due(ctx context.Context, object *engine.Object, out *operon.C
 	if last.Input != in.digest {
 		return "the spec or the role has changed", nil
 	}
-	if last.Failed != "" {
-		if j != nil && time.Until(j.retry) > 0 {
-			out.RequeueAfter(time.Until(j.retry))
-			return "", nil
-		}
+	if last.Failed != "" && (j == nil || time.Until(j.retry) <= 0) {
 		return "the last run failed", nil
 	}
+	why, err := c.dependency(ctx, out, last)
+	if last.Failed == "" && err == nil && why == "" {
+		return c.timer(out, last, s), nil
+	}
+	if last.Failed == "" || err != nil {
+		return why, err
+	}
+	// The change may be the one for which the role waits, so the run need not wait for its backoff.
+	next := j.retry
+	if early := last.Ended.Add(timing.changedRetry); why != "" && early.Before(next) {
+		next = early
+	}
+	if left := time.Until(next); left > 0 {
+		out.RequeueAfter(left)
+		return "", nil
+	}
+	return why, nil
+}
+
+// dependency returns the reason if an object has changed that the last run read or wrote. All of them are watched from now on.
+func (c *composer) dependency(ctx context.Context, out *operon.Composition, last *engine.Run) (string, error) {
 	for _, o := range last.Objects {
 		changed, err := c.changed(ctx, out, o)
 		if err != nil {
@@ -220,7 +236,7 @@ func (c *composer) due(ctx context.Context, object *engine.Object, out *operon.C
 			return proxy.Place(o) + " has changed", nil
 		}
 	}
-	return c.timer(out, last, s), nil
+	return "", nil
 }
 
 // timer returns the reason if the time of the next run has come. Otherwise, the object is reconciled at that time.
@@ -397,7 +413,7 @@ func (c *composer) finish(j *job, run *engine.Run, result *engine.RunResult, s *
 		j.failures = 0
 	} else {
 		ended = "failed"
-		j.retry = time.Now().Add(min(timing.firstRetry<<min(j.failures, 10), timing.lastRetry))
+		j.retry = time.Now().Add(min(cmp.Or(c.engine.firstRetry, timing.firstRetry)<<min(j.failures, 10), timing.lastRetry))
 		j.failures++
 	}
 	j.run, j.result, j.beyond = run, result, s.Beyond()

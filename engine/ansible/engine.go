@@ -31,6 +31,8 @@ type Engine struct {
 	RunTimeout time.Duration
 
 	shared *shared
+	// firstRetry replaces that of timing, if it is set.
+	firstRetry time.Duration
 }
 
 // shared is what the entries of an operator share. It is set before the operator starts.
