@@ -222,7 +222,7 @@ func (c *composer) due(ctx context.Context, object *engine.Object, out *operon.C
 		out.RequeueAfter(left)
 		return "", nil
 	}
-	return why, nil
+	return cmp.Or(why, "the last run failed"), nil
 }
 
 // dependency returns the reason if an object has changed that the last run read or wrote. All of them are watched from now on.
