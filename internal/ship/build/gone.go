@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/local"
 )
 
@@ -94,8 +95,13 @@ func isGone(folder string) (bool, error) {
 		used, err := lastUse(folder)
 		return err == nil && time.Since(used) > forgotten, err
 	}
-	_, err = os.Stat(filepath.Join(string(dir), "go.mod"))
-	return errors.Is(err, fs.ErrNotExist), nil // a project that cannot be read may exist
+	for _, name := range []string{"go.mod", project.WatchesFile} {
+		// A project that cannot be read may exist.
+		if _, err = os.Stat(filepath.Join(string(dir), name)); !errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // lastUse returns the time of the last write to a cache directory: each build writes blobs.

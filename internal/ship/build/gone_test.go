@@ -84,7 +84,11 @@ func (c caches) project() string {
 func TestCachesOfProjectsThatAreGone(t *testing.T) {
 	c := newCaches(t)
 	dir := c.project()
-	stay := []string{c.of(dir), c.without("/of/an/older/version", forgotten/2)}
+	roles := t.TempDir()
+	if err := os.WriteFile(filepath.Join(roles, "watches.yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stay := []string{c.of(dir), c.of(roles), c.without("/of/an/older/version", forgotten/2)}
 	c.of("/gone")
 	c.without("/forgotten", 2*forgotten)
 	killed := c.of("/gone/half")

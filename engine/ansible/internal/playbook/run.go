@@ -27,6 +27,9 @@ type run struct {
 	job     Job
 	// exited receives the exit status of the process, or -1.
 	exited chan int
+	// told is closed when no more events come, by tell.
+	told chan struct{}
+	tell func()
 
 	mu     sync.Mutex
 	pid    int
@@ -107,7 +110,8 @@ func (w *Worker) Execute(ctx context.Context, job Job) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer os.RemoveAll(dir)
-	r := &run{id: filepath.Base(dir), job: job, exited: make(chan int, 1)}
+	r := &run{id: filepath.Base(dir), job: job, exited: make(chan int, 1), told: make(chan struct{})}
+	r.tell = sync.OnceFunc(func() { close(r.told) })
 	if r.command, err = w.prepare(dir, job); err != nil {
 		return Outcome{}, err
 	}
@@ -117,6 +121,7 @@ func (w *Worker) Execute(ctx context.Context, job Job) (Outcome, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout, fmt.Errorf("the run took longer than %s and was ended", job.Timeout))
 	defer cancel()
 	status, stopped := r.wait(ctx)
+	r.listen()
 	output, err := lastBytes(r.command.Output, w.options.ShowOutput)
 	if err != nil {
 		return Outcome{}, err
@@ -180,6 +185,21 @@ func (r *run) wait(ctx context.Context) (status int, stopped error) {
 	return status, context.Cause(ctx)
 }
 
+// listen waits for the events that the process sent before it exited. If it was killed, a process that it left behind may keep the
+// connection open.
+func (r *run) listen() {
+	r.mu.Lock()
+	connected := r.pid > 0
+	r.mu.Unlock()
+	if !connected {
+		return
+	}
+	select {
+	case <-r.told:
+	case <-time.After(timing.killGrace):
+	}
+}
+
 // signal sends a signal to the process group of the run.
 func (r *run) signal(s syscall.Signal) {
 	r.mu.Lock()
@@ -194,6 +214,7 @@ func (r *run) end() { r.signal(syscall.SIGKILL) }
 
 // converse receives the events of a run.
 func (r *run) converse(pid int, connection net.Conn, lines *bufio.Reader) {
+	defer r.tell()
 	r.mu.Lock()
 	r.pid = pid
 	r.mu.Unlock()
@@ -237,6 +258,8 @@ func (r *run) take(e event) {
 		}
 	case "error":
 		r.broken = e.Message
+	case "end":
+		r.tell()
 	case "requeue":
 		period, err := time.ParseDuration(e.Period)
 		if err != nil {

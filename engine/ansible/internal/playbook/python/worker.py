@@ -107,6 +107,8 @@ def run(name):
         traceback.print_exc()
         events.send(event="error", message="%s: %s" % (type(error).__name__, error))
         return 5
+    finally:
+        events.send(event="end")
 
 
 class InProcess:
