@@ -1,5 +1,5 @@
-# Each directory of MODULES is a Go module.
-EXAMPLES := $(wildcard examples/*)
+# Each directory of MODULES is a Go module. Examples without Go are tested by internal/ship/deploy.
+EXAMPLES := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 MODULES := cluster . $(EXAMPLES) bench
 
 BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster

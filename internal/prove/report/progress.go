@@ -103,6 +103,7 @@ func (s Standing) line(look Look, width int) string {
 	if s.Planned == 0 {
 		return terminal.CutMiddle(terminal.Line(s.At), width)
 	}
+	s.Planned = max(s.Planned, s.Done) // a replay repeats its test case
 	parts := []string{fmt.Sprintf("%d/%d test cases", s.Done, s.Planned)}
 	if spent := s.Now.Sub(s.Began); s.Done > 0 && spent > 0 {
 		parts = append(parts, fmt.Sprintf("%.1f/s", float64(s.Done)/spent.Seconds()))

@@ -58,10 +58,12 @@ func TestProgressInALog(t *testing.T) {
 		p.Update(standing(time.Duration(second)*time.Second, 2*second, second/8))
 	}
 	p.Update(standing(8100*time.Millisecond, 200, 1))
+	p.Update(standing(20*time.Second, 220, 1))
 	p.Close()
 	const want = `learning what the operator does
 10/200 test cases, 2.0/s, 1m35s left  no findings  kill after effect: create configmaps/demo-a | sample
 200/200 test cases, 24.7/s, 0s left  1 finding  kill after effect: create configmaps/demo-a | sample
+220/220 test cases, 11.0/s, 0s left  1 finding  kill after effect: create configmaps/demo-a | sample
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)

@@ -89,6 +89,9 @@ func TestLinksLead(t *testing.T) {
 		t.Fatalf("%d examples, %v", len(folders), err)
 	}
 	for _, folder := range folders {
+		if strings.Contains(folder, "mysqlcluster-helm") {
+			continue // another example has the same kind
+		}
 		read, err := project.ReadFolder(".", folder)
 		if err != nil {
 			t.Fatal(err)
