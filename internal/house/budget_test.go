@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000.
-const totalLines = 124_800
+const totalLines = 125_800
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -39,7 +39,7 @@ var budgets = map[string]budget{
 	"internal/prove/runner":     {2850, 13},
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {2030, 14},
-	"internal/ship/build":       {1540, 24}, // with Debian packages
+	"internal/ship/build":       {1550, 24}, // with Debian packages
 	"internal/ship/bundle":      {2450, 25}, // two layouts, and 25 rules
 	"internal/ship/deploy":      {2960, 12},
 	"internal/ship/image":       {1680, 20},
