@@ -211,6 +211,24 @@ func TestFailureEndsWithAChange(t *testing.T) {
 	m.AwaitReady("one")
 }
 
+// A kind whose status the operator does not manage works with and without a finalizer.
+func TestWithoutStatus(t *testing.T) {
+	t.Parallel()
+	for _, finalizer := range []string{"", "  finalizer: {name: market.example.com/close, vars: {state: absent}}\n"} {
+		m := newMarket(t)
+		m.Write("watches.yaml", "- group: market.example.com\n  version: v1\n  kind: Stall\n  role: stall\n  manageStatus: false\n"+finalizer)
+		m.Write("roles/stall/tasks/main.yml", `
+- kubernetes.core.k8s:
+    definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}"}, data: {color: red}}
+`)
+		stall := m.Add("one", nil)
+		m.Start()
+		m.EventuallyData("one", "color", "red")
+		m.Must(m.Delete(t.Context(), stall))
+		m.EventuallyGone(stall)
+	}
+}
+
 // The module requeue_after repeats the run, k8s_event records an Event, and osdk_metric changes a metric.
 func TestModules(t *testing.T) {
 	t.Parallel()

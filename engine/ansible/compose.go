@@ -413,7 +413,7 @@ func (c *composer) finish(j *job, run *engine.Run, result *engine.RunResult, s *
 		j.failures = 0
 	} else {
 		ended = "failed"
-		j.retry = time.Now().Add(min(cmp.Or(c.engine.firstRetry, timing.firstRetry)<<min(j.failures, 10), timing.lastRetry))
+		j.retry = time.Now().Add(min(cmp.Or(c.engine.firstRetry, timing.firstRetry)<<min(j.failures, 12), timing.lastRetry))
 		j.failures++
 	}
 	j.run, j.result, j.beyond = run, result, s.Beyond()

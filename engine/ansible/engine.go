@@ -79,12 +79,13 @@ func (e *Engine) Load(w *engine.Watch) (engine.Program, error) {
 			return c.start(m)
 		}),
 	}
-	if !entry.manageStatus {
-		program.Options = append(program.Options, operon.WithoutStatus())
-	}
 	if entry.finalizer != nil {
 		program.Composer = &finalizing{c}
 		program.Options = append(program.Options, operon.RetireFinalizers(entry.finalizer.name))
+	}
+	if !entry.manageStatus {
+		program.Composer = withoutStatus(program.Composer)
+		program.Options = append(program.Options, operon.WithoutStatus())
 	}
 	return program, nil
 }

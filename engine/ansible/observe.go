@@ -94,3 +94,17 @@ func (c *composer) conditions(object *engine.Object, seen *operon.Observed) {
 		set(conditionFailure, metav1.ConditionFalse, reasonSuccessful, "")
 	}
 }
+
+// withoutStatus returns the composer without the method Observe, which only kinds whose status is managed may have.
+func withoutStatus(c operon.Composer[*engine.Object]) operon.Composer[*engine.Object] {
+	type composes struct {
+		operon.Composer[*engine.Object]
+	}
+	if f, ok := c.(operon.Finalizer[*engine.Object]); ok {
+		return struct {
+			composes
+			operon.Finalizer[*engine.Object]
+		}{composes{c}, f}
+	}
+	return composes{c}
+}

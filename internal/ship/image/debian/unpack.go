@@ -108,7 +108,7 @@ func (s *Selection) Unpack(ctx context.Context) (*Root, error) {
 // Key identifies the selected packages, their versions and the options: the same key gives the same files.
 func (s *Selection) Key() string {
 	sum := sha256.New()
-	fmt.Fprintln(sum, s.options.Documentation)
+	fmt.Fprintln(sum, "1", s.options.Documentation) // 1: increase it if other files are made of the same packages
 	for _, one := range s.archives {
 		fmt.Fprintln(sum, one.name, one.sum)
 	}
