@@ -127,7 +127,7 @@ func (p *playbooks) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	if err := p.play(ctx, dir, object); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: period}, p.report(ctx, object, "Successful")
+	return ctrl.Result{RequeueAfter: timing.period}, p.report(ctx, object, "Successful")
 }
 
 // play runs the role for an object.

@@ -30,9 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// helmPeriod is the default reconcile period of Operator SDK's Helm operator.
-const helmPeriod = time.Minute
-
 // measureHelm measures the installation of releases, and steady ones.
 func measureHelm(ctx context.Context, w *world) (*measurement, error) {
 	m := &measurement{}
@@ -109,7 +106,7 @@ func (r *releases) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 	if err := r.watch(ctx, manifest); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: helmPeriod}, reportCondition(ctx, r.Client, object, "Deployed")
+	return ctrl.Result{RequeueAfter: timing.helmPeriod}, reportCondition(ctx, r.Client, object, "Deployed")
 }
 
 // reconcile installs or upgrades the release of an object, or reads all its objects.

@@ -108,12 +108,9 @@ func helmFigures(s settings, o, p *measurement) []report.Figure {
 	}
 }
 
-// period is the default reconcile period of Operator SDK's Ansible operator.
-const period = 10 * time.Hour
-
 func ansibleFigures(s settings, o, p *measurement) []report.Figure {
 	anHour := time.Duration(float64(o.idleCPU) * float64(time.Hour) / float64(s.idle))
-	runs := float64(s.steady) * float64(time.Hour) / float64(period)
+	runs := float64(s.steady) * float64(time.Hour) / float64(timing.period)
 	peers := time.Duration(float64(p.again) / float64(s.objects) * runs)
 	return []report.Figure{
 		report.AtMost(fmt.Sprintf("CPU in an hour, %d steady objects", s.steady), []time.Duration{anHour}, []time.Duration{peers}, report.Seconds, 1.0/20),

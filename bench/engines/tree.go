@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// tick is the unit of times in /proc/PID/stat.
-const tick = time.Second / 100
-
 // stat contains fields of /proc/PID/stat.
 type stat struct {
 	parent int
@@ -43,7 +40,7 @@ func readStat(pid int) (*stat, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.cpu += time.Duration(n) * tick
+		s.cpu += time.Duration(n) * timing.tick
 	}
 	return s, nil
 }

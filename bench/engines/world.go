@@ -222,7 +222,6 @@ func isTrue(object *unstructured.Unstructured, name string) bool {
 
 // settle returns when the operator has used next to no processor time for a while.
 func (w *world) settle(ctx context.Context) error {
-	const window = 3 * time.Second
 	for {
 		before, err := treeCPU(w.process.Process.Pid)
 		if err != nil {
@@ -231,10 +230,10 @@ func (w *world) settle(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(window):
+		case <-time.After(timing.settled):
 		}
 		after, err := treeCPU(w.process.Process.Pid)
-		if err != nil || after-before < window/50 {
+		if err != nil || after-before < timing.settled/50 {
 			return err
 		}
 	}
