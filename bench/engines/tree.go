@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -22,8 +23,11 @@ type stat struct {
 // readStat returns nil if the process has ended.
 func readStat(pid int) (*stat, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return nil, nil // it has ended
+	}
+	if err != nil {
+		return nil, err
 	}
 	text := string(content)
 	fields := strings.Fields(text[strings.LastIndex(text, ")")+1:])

@@ -21,6 +21,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/ship/image/debian"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
@@ -53,6 +54,17 @@ func (c *containers) loadMariaDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.load(t, scratch, "mariadb:10.11", image.Single{By: "a test", Platform: root.Platform(), Run: v1.Config{User: "65532"}, Files: root.Files})
+}
+
+// Both examples have the same scripts: each has to be complete on its own.
+func TestMySQLClustersHaveTheSameScripts(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"start.sh", "ready.sh"} {
+		role := testaid.Read(t, "../../../examples/mysqlcluster-ansible/roles/mysqlcluster/files/"+name)
+		if chart := testaid.Read(t, "../../../examples/mysqlcluster-helm/helm-charts/mysqlcluster/files/"+name); chart != role {
+			t.Errorf("%s differs", name)
+		}
+	}
 }
 
 // mysqlCluster is a MySQLCluster named shop.

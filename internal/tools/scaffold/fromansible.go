@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/operon-framework/operon/internal/tools/glob"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -191,9 +192,9 @@ func (p *Plan) addRole(a API) error {
 
 // rules returns the file with the permissions of the operator: the one that has the mark.
 func (p *Plan) rules() string {
-	files, err := filepath.Glob(filepath.Join(p.place(project.RBACFolder), "*.yaml"))
+	files, err := glob.In(p.place(project.RBACFolder), "*.yaml")
 	if err != nil {
-		return rolesFile // the pattern has no syntax error
+		return rolesFile // which cannot be read either, and is reported then
 	}
 	for _, file := range files {
 		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), ruleMark) {

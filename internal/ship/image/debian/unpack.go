@@ -170,11 +170,14 @@ func lockArchives(ctx context.Context) (string, func() error, error) {
 	if err != nil {
 		return "", nil, err
 	}
+	if err := os.MkdirAll(filepath.Join(folder, "partial"), 0o700); err != nil { // where apt-get downloads to
+		return "", nil, err
+	}
 	lock, err := local.WaitLock(ctx, filepath.Join(folder, "lock.operon"), func() {})
 	if err != nil {
 		return "", nil, err
 	}
-	return folder, lock.Unlock, os.MkdirAll(filepath.Join(folder, "partial"), 0o700) // where apt-get downloads to
+	return folder, lock.Unlock, nil
 }
 
 // extract writes the files of a package as a tar file.
