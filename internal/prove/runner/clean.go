@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // folderOf returns the directory with the files of the world's instances.
@@ -106,8 +107,22 @@ func (w *world) empty(ctx context.Context) error {
 	}
 }
 
-// freeLeases deletes the leases of the namespace, as if they had expired: their holder was killed.
+// freeLeases takes the leases of the namespace from their holder, which was killed, as if they had expired. Nothing else of a
+// Lease is changed: operators also store data in its annotations.
 func (w *world) freeLeases(ctx context.Context) error {
-	leases := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
-	return leases.Namespace(w.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	leases := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(w.namespace)
+	all, err := leases.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, lease := range all.Items {
+		if holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity"); holder == "" {
+			continue
+		}
+		_, err := leases.Patch(ctx, lease.GetName(), types.MergePatchType, []byte(`{"spec": {"holderIdentity": null}}`), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }

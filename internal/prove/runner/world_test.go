@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -12,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/prove/clusterwatch"
@@ -170,6 +174,58 @@ func TestKilled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A killed operator does not wait for its own lease when it starts again, and finds the data that it stored in another Lease.
+func TestKilledWithLeases(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var all []string
+	stage := newStage(t, runner.Function(func(ctx context.Context, access runner.Access) error {
+		leases, err := leasesOf(ctx, access)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		all = append(all, leases)
+		mu.Unlock()
+		return boxOperator{}.run(ctx, access)
+	}))
+	checkLife(t, carry(t, stage, life, fault.Fault{Kind: fault.Kill, Moment: fault.Effect, On: fault.Match{Verb: "create", Resource: "configmaps"}}))
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"", "leader held by \"\", record of boxes held by \"\", "}; !slices.Equal(all, want) {
+		t.Errorf("the instances find the leases %q, want %q", all, want)
+	}
+}
+
+// leasesOf describes the Leases in the namespace. If there are none, it creates one that is held and one that has data.
+func leasesOf(ctx context.Context, access runner.Access) (string, error) {
+	client, err := kubernetes.NewForConfig(access.Config)
+	if err != nil {
+		return "", err
+	}
+	leases := client.CoordinationV1().Leases(access.Namespace)
+	all, err := leases.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	text := ""
+	for _, one := range all.Items {
+		text += fmt.Sprintf("%s%s held by %q, ", one.Name, one.Annotations["of"], ptr.Deref(one.Spec.HolderIdentity, ""))
+	}
+	if len(all.Items) > 0 {
+		return text, nil
+	}
+	for _, one := range []*coordinationv1.Lease{
+		{ObjectMeta: metav1.ObjectMeta{Name: "leader"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: new("first"), LeaseDurationSeconds: new(int32(15))}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "record", Annotations: map[string]string{"of": " of boxes"}}},
+	} {
+		if _, err := leases.Create(ctx, one, metav1.CreateOptions{}); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
 }
 
 // A function that does not return when it is killed does not prevent the start of another instance. In this it is like a
