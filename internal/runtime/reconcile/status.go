@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
 
@@ -68,7 +70,22 @@ func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 
 // statusChanged reports whether the status differs from the one that was read.
 func (o *object[T]) statusChanged() bool {
-	return o.detached == nil && !reflect.DeepEqual(statusOf(o.now), statusOf(o.before))
+	return o.detached == nil && !sameStatus(o.now, o.before)
+}
+
+// sameStatus reports whether two objects have the same status for the API server. The time zones of times may differ, for
+// example: those that were read have the local one.
+func sameStatus(a, b any) bool {
+	one, other := statusOf(a), statusOf(b)
+	if reflect.DeepEqual(one, other) {
+		return true
+	}
+	first, err := json.Marshal(one)
+	if err != nil {
+		return false // the write reports the error
+	}
+	second, err := json.Marshal(other)
+	return err == nil && bytes.Equal(first, second)
 }
 
 // onlyMessagesChanged reports whether only messages of conditions changed in the status.
@@ -85,7 +102,7 @@ func (o *object[T]) onlyMessagesChanged() (bool, error) {
 		conditions.DropMessages()
 		dropSteps(object)
 	}
-	return reflect.DeepEqual(statusOf(before), statusOf(after)), nil
+	return sameStatus(before, after), nil
 }
 
 func statusOf(object any) any { return statusField(object).Interface() }
