@@ -66,9 +66,12 @@ func HistoryOf(objects ...*unstructured.Unstructured) (History, error) {
 
 func (h History) has(kind schema.GroupKind) bool { return len(h.fields[kind]) > 0 }
 
+// revision is a field of the status that the Helm engine writes for any kind: it counts the changes of what the chart renders.
+const revision = "status.deployedRelease.revision"
+
 // tells reports whether a field is history.
 func (h History) tells(kind schema.GroupKind, path string) bool {
-	return slices.ContainsFunc(h.fields[kind], func(one historic) bool { return one.matches.MatchString(path) })
+	return path == revision || slices.ContainsFunc(h.fields[kind], func(one historic) bool { return one.matches.MatchString(path) })
 }
 
 // Words returns a sentence for each kind. It names the fields that are not compared.

@@ -51,6 +51,12 @@ func TestHistoryIsNotCompared(t *testing.T) {
 	if got := diff(status(`{"runs": 1}`), status(`{"runs": 2}`), &normalize.Noise{History: other}); got != "Box/x status.runs: 1 → 2" {
 		t.Errorf("by what another kind declares it differs in %q", got)
 	}
+	revision := func(n string) *normalize.State {
+		return status(`{"deployedRelease": {"name": "x", "revision": ` + n + `}}`)
+	}
+	if got := diff(revision("1"), revision("2"), &normalize.Noise{}); got != "" {
+		t.Errorf("by the revision of a chart it differs in %q", got)
+	}
 	words := history.Words()
 	if len(words) != 1 || words[0] != "not compared in Box: status.runs, status.free.a, status.steps[*].attempts, status.hosts[*].seen (history, declared by prove.operon.dev/history)" {
 		t.Errorf("it is said in %q", words)
