@@ -103,14 +103,14 @@ func (s *Session) Get(ctx context.Context, object client.Object) (bool, error) {
 	if s.tracker.Wire.Namespaced(kind) {
 		sc.namespace = object.GetNamespace()
 	}
-	w, err := s.watch(ctx, sc, "")
+	w, at, err := s.serving(ctx, sc)
 	if isMissing(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	found, err := w.copies("")
+	found, err := w.copies(at)
 	if err != nil || len(found) == 0 {
 		return false, err
 	}

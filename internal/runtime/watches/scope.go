@@ -24,6 +24,8 @@ type scope struct {
 	namespace string
 	// name is the name of the only object, or empty.
 	name string
+	// byName means that readers read single objects of all those that are selected.
+	byName bool
 	// selector is a label selector, or empty.
 	selector string
 	// shard selects the objects of the owners of a shard, or is empty.
@@ -52,6 +54,9 @@ func (s scope) narrow(options *metav1.ListOptions) {
 // indexes returns the indexes of readers that an object concerns: the readers of its
 // namespace and the readers of all namespaces.
 func (s scope) indexes(object any) []string {
+	if found, ok := object.(metav1.Object); ok && s.byName {
+		return []string{index(found.GetNamespace(), found.GetName())}
+	}
 	if s.keys == "" {
 		return []string{""}
 	}

@@ -38,6 +38,8 @@ type server struct {
 	grown   chan struct{}
 	// refused is the status code of responses for a resource; 0 means that it is served.
 	refused map[string]int
+	// refusedAll is the same for requests without a name or labels.
+	refusedAll map[string]int
 }
 
 // change is one write.
@@ -49,7 +51,7 @@ type change struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{version: 10, objects: map[string]*unstructured.Unstructured{}, grown: make(chan struct{}), refused: map[string]int{}}
+	s := &server{version: 10, objects: map[string]*unstructured.Unstructured{}, grown: make(chan struct{}), refused: map[string]int{}, refusedAll: map[string]int{}}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -110,6 +112,14 @@ func (s *server) refuse(resource string, status int) {
 	s.CloseClientConnections()
 }
 
+// refuseAll is refuse for requests that select all objects.
+func (s *server) refuseAll(resource string, status int) {
+	s.mu.Lock()
+	s.refusedAll[resource] = status
+	s.mu.Unlock()
+	s.CloseClientConnections()
+}
+
 // ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -118,9 +128,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		namespace = parts[i+1]
 	}
 	s.mu.Lock()
-	refused := s.refused[resource]
+	refused, query := s.refused[resource], r.URL.Query()
+	if query.Get("labelSelector") == "" && query.Get("fieldSelector") == "" {
+		refused = max(refused, s.refusedAll[resource])
+	}
 	s.mu.Unlock()
-	query := r.URL.Query()
 	if refused == 0 && query.Get("sendInitialEvents") != "" {
 		refused = http.StatusUnprocessableEntity // an API server without streaming lists
 	}

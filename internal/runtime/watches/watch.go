@@ -51,6 +51,7 @@ func (s *Session) use(sc scope, index string) *watch {
 		life, stop := context.WithCancel(t.life)
 		w = &watch{scope: sc, tracker: t, life: life, stop: stop, readers: map[string][]reader{}}
 		t.watches[sc] = w
+		t.count(sc, 1)
 	}
 	u := use{w, index}
 	t.register(u, s.reader)

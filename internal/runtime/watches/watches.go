@@ -13,7 +13,7 @@
 // Assumptions: resource versions of one kind are increasing numbers.
 //
 // Caveats: an object that is read by its name has a separate watch; if many are read,
-// labels are better. Reading everything of a kind is refused unless explicitly requested.
+// labels are better. Only for reads of metadata, one watch serves many objects. Reading everything of a kind is refused unless explicitly requested.
 package watches
 
 import (
@@ -69,6 +69,8 @@ type Tracker struct {
 	watches map[scope]*watch
 	uses    map[reader][]use
 	missing map[schema.GroupVersionKind]map[reader]bool
+	// popular counts the watches by name that a watch with the scope could serve.
+	popular map[scope]*popularity
 }
 
 // use is what a reader reads of a watch.
@@ -85,6 +87,7 @@ func New(life context.Context, cfg Config) *Tracker {
 		watches: map[scope]*watch{},
 		uses:    map[reader][]use{},
 		missing: map[schema.GroupVersionKind]map[reader]bool{},
+		popular: map[scope]*popularity{},
 	}
 }
 
@@ -150,6 +153,7 @@ func (t *Tracker) end(w *watch) {
 	w.stop()
 	if t.watches[w.scope] == w {
 		delete(t.watches, w.scope)
+		t.count(w.scope, -1)
 	}
 }
 
