@@ -138,6 +138,10 @@ func (c *Composition) Annotate(key, value string) { c.out.Annotate(key, value) }
 // not change the Ready condition.
 func (c *Composition) Partial() { c.out.Partial() }
 
+// DryRun reports that nothing may be changed, inside or outside of the cluster: see Config.DryRun. Requests to the API server
+// that change something fail. A composer that does nothing but declare children needs no such check.
+func (c *Composition) DryRun() bool { return c.out.DryRun() }
+
 // Children returns the children that were declared, in order.
 func (c *Composition) Children() []client.Object { return c.out.Children() }
 

@@ -61,7 +61,7 @@ func Selector(selector labels.Selector) ManageOption {
 
 // RetireFinalizers removes finalizers that an earlier operator of the kind set and that no other client would remove:
 // in the write that sets the finalizers of this operator and, if the object is being deleted, after its children are
-// deleted.
+// deleted. For an object that only has such a finalizer and is being deleted, Finalize is called.
 func RetireFinalizers(names ...string) ManageOption {
 	return func(s *manageSettings) { s.retired = append(s.retired, names...) }
 }

@@ -3,6 +3,8 @@ package ansible
 import (
 	"time"
 
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -39,7 +41,15 @@ type Engine struct {
 type shared struct {
 	worker *playbook.Worker
 	proxy  *proxy.Proxy
+	// kinds are the kinds of the operator's custom resources.
+	kinds []schema.GroupKind
 }
+
+// everywhere is a part of a manager that also runs in replicas that are not the leader: with shards, they have objects, too.
+type everywhere struct{ manager.RunnableFunc }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everywhere) NeedLeaderElection() bool { return false }
 
 // Name implements engine.Engine: it is ansible.
 func (*Engine) Name() string { return "ansible" }
@@ -65,8 +75,11 @@ func (e *Engine) Load(w *engine.Watch) (engine.Program, error) {
 			Arguments: e.Arguments, RolesPath: e.roles(w.Dir()), CollectionsPath: e.collections(w.Dir()), ShowOutput: e.ShowOutput,
 		})}
 	}
+	e.shared.kinds = append(e.shared.kinds, w.Kind.GroupKind())
 	triggers := make(chan types.NamespacedName, 1)
-	c := &composer{entry: entry, engine: e, shared: e.shared, triggers: triggers, jobs: map[types.UID]*job{}}
+	c := &composer{
+		entry: entry, engine: e, shared: e.shared, triggers: triggers, jobs: map[types.UID]*job{}, limits: map[types.UID]*rate.Limiter{}, swept: time.Now(),
+	}
 	program := engine.Program{
 		Composer: c, Files: entry.files, Image: entry.image(),
 		Options: []operon.ManageOption{operon.Trigger(triggers)},
@@ -96,7 +109,7 @@ func (s *shared) start(m ctrl.Manager) error {
 		return err
 	}
 	for _, part := range []manager.RunnableFunc{s.proxy.Serve, s.worker.Serve} {
-		if err := m.Add(part); err != nil {
+		if err := m.Add(everywhere{part}); err != nil {
 			return err
 		}
 	}

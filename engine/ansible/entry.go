@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/engine/ansible/internal/content"
 )
 
 // entry is an entry of watches.yaml.
@@ -35,10 +36,10 @@ type entry struct {
 
 	// files are the files and directories that the entry names.
 	files []string
-	// digest identifies the content of files.
-	digest string
-	// open is the reason why a run may depend on more than the API server: see files.go.
-	open string
+	// settings are those of Ansible on which runs depend.
+	settings []string
+	// content is that of files, and of those outside of the project.
+	content content.Content
 }
 
 // switches are the fields of an entry that are true or false.
@@ -46,6 +47,22 @@ type switches struct{ manageStatus, snakeCase, annotations, unsafe bool }
 
 // source is a role or a playbook. One of the fields is set.
 type source struct{ role, playbook string }
+
+// String returns what runs, for people.
+func (s source) String() string {
+	if s.playbook != "" {
+		return "playbook " + filepath.Base(s.playbook)
+	}
+	return "role " + filepath.Base(s.role)
+}
+
+// name returns a text that identifies a source in a project: regardless of where the project is.
+func (s source) name(dir string) string {
+	if relative, err := filepath.Rel(dir, s.role+s.playbook); err == nil {
+		return relative
+	}
+	return s.role + s.playbook
+}
 
 // finalizer is what runs when an object is deleted.
 type finalizer struct {
@@ -92,7 +109,8 @@ func (e *Engine) read(w *engine.Watch) (*entry, error) {
 	if err := e.readFinalizer(t); err != nil {
 		return nil, err
 	}
-	return t, t.scan()
+	t.settings = []string{e.Arguments, os.Getenv("ANSIBLE_INVENTORY")}
+	return t, t.scan(e.outside(t.dir))
 }
 
 // source reads the fields role and playbook. The playbook takes precedence.

@@ -1,28 +1,29 @@
 package ansible
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
+
+	"github.com/operon-framework/operon/engine/ansible/internal/content"
 )
 
-// scan sets the files of the entry, their digest, and whether they make runs depend on more than the API server.
-func (t *entry) scan() error {
+// scan sets the files of the entry and what is known of their content. outside contains the files outside of the project that runs
+// may use.
+func (t *entry) scan(outside []string) (err error) {
 	t.files = t.paths()
-	sum := sha256.New()
-	for _, root := range t.files {
-		if err := t.scanTree(root, sum); err != nil {
-			return t.watch.Errorf("", "read the files of the entry: %w", err)
-		}
+	if t.content, err = content.Of(t.dir, slices.Concat(t.files, outside), t.variablePrefix()); err != nil {
+		return t.watch.Errorf("", "read the files of the entry: %w", err)
 	}
-	t.digest = hex.EncodeToString(sum.Sum(nil))
 	return nil
+}
+
+// candidates are the files and directories that Ansible finds beside watches.yaml and beside playbooks.
+var candidates = []string{
+	"ansible.cfg", "requirements.yml", "roles", "playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins", "action_plugins",
+	"test_plugins", "vars_plugins", "callback_plugins", "group_vars", "host_vars", "collections",
+	"tasks", "handlers", "vars", "templates", "files",
 }
 
 // paths returns the files and directories that runs need: the roles and playbooks that the entry names, and what Ansible
@@ -32,7 +33,6 @@ func (t *entry) paths() []string {
 	if t.finalizer != nil {
 		sources = append(sources, t.finalizer.source)
 	}
-	candidates := []string{"ansible.cfg", "requirements.yml", "roles", "playbooks", "library", "module_utils", "filter_plugins", "group_vars", "host_vars", "collections"}
 	var paths []string
 	for _, name := range candidates {
 		paths = append(paths, filepath.Join(t.dir, name))
@@ -42,7 +42,7 @@ func (t *entry) paths() []string {
 			paths = append(paths, s.role)
 			continue
 		}
-		for _, name := range append(candidates, filepath.Base(s.playbook)) {
+		for _, name := range append(besidePlaybook(filepath.Dir(s.playbook)), candidates...) {
 			paths = append(paths, filepath.Join(filepath.Dir(s.playbook), name))
 		}
 	}
@@ -51,39 +51,43 @@ func (t *entry) paths() []string {
 	return slices.Compact(paths)
 }
 
-// elsewhere matches text in a role by which a run depends on more than its variables, its files and the API server.
-var elsewhere = regexp.MustCompile(`\b(?:lookup|query|q)\s*\(\s*['"](?:[a-z_.]+\.)?(?:env|pipe|url|lines|password|dig|redis|etcd\w*|consul\w*|hashi_vault|aws_\w+|random_\w+|csvfile|ini|dns\w*|mongodb|shelvefile|unvault|vars_from\w*)['"]` +
-	`|\bwith_(?:pipe|url|env|lines|password|random_choice)\b|\bnow\s*\(|\|\s*(?:random|shuffle|random_mac)\b|\bansible_date_time\b|\bansible_facts\b|\bstrftime\b`)
+// besidePlaybook returns the files in the directory of a playbook that it may include: other playbooks, tasks and variables.
+func besidePlaybook(dir string) []string {
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // the playbook is not read either, which is reported
+	}
+	var names []string
+	for _, one := range found {
+		extension := filepath.Ext(one.Name())
+		if !one.IsDir() && one.Name() != "watches.yaml" && slices.Contains([]string{".yml", ".yaml", ".json", ".j2"}, extension) {
+			names = append(names, one.Name())
+		}
+	}
+	return names
+}
 
-// scanTree adds the files below root to the digest.
-func (t *entry) scanTree(root string, sum hash.Hash) error {
-	return filepath.WalkDir(root, func(path string, file fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if file.IsDir() {
-			if file.Name() == ".git" || file.Name() == "__pycache__" || file.Name() == "molecule" {
-				return filepath.SkipDir
+// outside returns the files outside of the project that decide what runs do: the roles in the roles path, and the versions of
+// collections.
+func (e *Engine) outside(dir string) []string {
+	var paths []string
+	for _, root := range filepath.SplitList(e.roles(dir)) {
+		paths = append(paths, absolute(dir, root))
+	}
+	for _, root := range filepath.SplitList(e.collections(dir)) {
+		root = absolute(dir, root)
+		for _, name := range []string{"MANIFEST.json", "galaxy.yml"} {
+			found, err := fs.Glob(os.DirFS(root), "ansible_collections/*/*/"+name)
+			if err != nil {
+				panic(err) // the pattern is valid
 			}
-			return nil
+			for _, one := range found {
+				paths = append(paths, filepath.Join(root, one))
+			}
 		}
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(t.dir, path)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(sum, "%q %d\n", name, len(content))
-		sum.Write(content)
-		if found := elsewhere.Find(content); found != nil && t.open == "" {
-			t.open = fmt.Sprintf("%s uses %s", name, found)
-		}
-		return nil
+	}
+	return slices.DeleteFunc(paths, func(path string) bool {
+		inside, err := filepath.Rel(dir, path)
+		return !exists(path) || err == nil && filepath.IsLocal(inside)
 	})
 }

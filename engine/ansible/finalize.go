@@ -12,8 +12,8 @@ import (
 // finalizing is the composer of an entry with a finalizer.
 type finalizing struct{ *composer }
 
-// Finalize implements operon.Finalizer. It runs the role of the finalizer until it succeeds. A run that is in progress is
-// ended first.
+// Finalize implements operon.Finalizer. It runs the role of the finalizer until it succeeds and does not ask to be
+// repeated. A run that is in progress is ended first.
 func (f *finalizing) Finalize(_ context.Context, object *engine.Object, out *operon.Finalization) error {
 	in, err := f.input(object, true)
 	if err != nil {
@@ -36,6 +36,12 @@ func (f *finalizing) Finalize(_ context.Context, object *engine.Object, out *ope
 	case j.run.Failed != "":
 		out.Wait(reasonFailed, j.run.Failed)
 		out.RequeueAfter(time.Until(j.retry))
+	case j.run.RequeueAt != nil && time.Until(j.run.RequeueAt.Time) > 0:
+		out.Wait(reasonRunning, "the last run asked to be repeated")
+		out.RequeueAfter(time.Until(j.run.RequeueAt.Time))
+	case j.run.RequeueAt != nil:
+		f.begin(object, in, "the last run asked for it", settings, true)
+		out.Wait(reasonRunning, messageRunning)
 	default:
 		f.mu.Lock()
 		delete(f.jobs, object.UID)

@@ -3,7 +3,7 @@ package ansible
 import "time"
 
 // timing contains the durations of this package.
-var timing = struct{ period, run, firstRetry, lastRetry, changedRetry time.Duration }{
+var timing = struct{ period, run, firstRetry, lastRetry, changedRetry, changedEvery, sweep time.Duration }{
 	// period is the reconcile period of Operator SDK's Ansible operator.
 	period: 10 * time.Hour,
 	// run is the default of Engine.RunTimeout.
@@ -14,4 +14,9 @@ var timing = struct{ period, run, firstRetry, lastRetry, changedRetry time.Durat
 	// changedRetry is the minimum time between two runs that fail, if an object has changed that the first one read or wrote. It
 	// limits the runs if an object changes all the time.
 	changedRetry: time.Second,
+	// changedEvery is the time between two runs of an object that changes of other objects cause, after the first ones.
+	changedEvery: 30 * time.Second,
+	// sweep is how often deleted objects are forgotten. It is longer than lastRetry, so that the run of an existing object began
+	// again by then if it failed.
+	sweep: 10 * time.Minute,
 }

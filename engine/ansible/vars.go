@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/engine/ansible/internal/snakecase"
 )
 
 // input is what a run is given.
@@ -19,10 +20,12 @@ type input struct {
 	vars map[string]any
 	// digest identifies the files, the variables and the spec.
 	digest string
+	// deleting means that it is for the run of the finalizer.
+	deleting bool
 }
 
 // formatVersion is a part of each digest. A change of it repeats all runs.
-const formatVersion = "1"
+const formatVersion = "2"
 
 // input returns what a run for an object is given, and with deleting what the run of the finalizer is given.
 func (t *entry) input(object *engine.Object, deleting bool) (*input, error) {
@@ -30,10 +33,10 @@ func (t *entry) input(object *engine.Object, deleting bool) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &input{source: t.main, vars: map[string]any{}}
+	in := &input{source: t.main, vars: map[string]any{}, deleting: deleting}
 	parameters := any(spec)
 	if t.snakeCase {
-		parameters = snakeKeys(spec)
+		parameters = snakecase.Keys(spec)
 	}
 	maps.Copy(in.vars, parameters.(map[string]any))
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -47,14 +50,14 @@ func (t *entry) input(object *engine.Object, deleting bool) (*input, error) {
 		in.vars = unsafe(in.vars).(map[string]any)
 	}
 	maps.Copy(in.vars, t.vars)
-	sum := []any{formatVersion, t.digest, spec, t.vars}
+	sum := []any{formatVersion, t.content.Digest, t.main.name(t.dir), t.snakeCase, t.unsafe, t.settings, spec, t.vars}
 	if t.annotations {
 		sum = append(sum, object.Annotations)
 	}
 	if deleting {
 		in.source = t.finalizer.source
 		maps.Copy(in.vars, t.finalizer.vars)
-		sum = append(sum, "deleting")
+		sum = append(sum, "deleting", in.source.name(t.dir), t.finalizer.vars)
 	}
 	encoded, err := json.Marshal(sum)
 	if err != nil {
@@ -63,6 +66,15 @@ func (t *entry) input(object *engine.Object, deleting bool) (*input, error) {
 	digest := sha256.Sum256(encoded)
 	in.digest = hex.EncodeToString(digest[:16])
 	return in, nil
+}
+
+// setStatus replaces the status in the variable that holds the whole object. The object that Compose is given has only the fields
+// that the engine writes, and roles may write others.
+func (t *entry) setStatus(in *input, status any) {
+	if t.unsafe {
+		status = unsafe(status)
+	}
+	in.vars[t.variablePrefix()].(map[string]any)["status"] = status
 }
 
 // specOf returns the spec of an object. An object without a spec has an empty one.

@@ -17,6 +17,7 @@ type Composition struct {
 	reading
 	children []*Child
 	partial  bool
+	dryRun   bool
 	metadata Metadata
 	direct   client.Reader // bypasses all caches; may be nil
 	verdict
@@ -49,6 +50,12 @@ func NewComposition(owner client.Object, reads Reads) *Composition {
 func NewCompositionWith(owner client.Object, reads Reads, direct client.Reader, known map[string][]external.Known[any]) *Composition {
 	return &Composition{reading: reading{reads: reads, owner: owner, outside: known}, direct: direct}
 }
+
+// SetDryRun makes the composition one of a dry run.
+func (c *Composition) SetDryRun() { c.dryRun = true }
+
+// DryRun reports that nothing may be changed.
+func (c *Composition) DryRun() bool { return c.dryRun }
 
 // Child declares that an object should exist. It may be typed or unstructured, and needs a name and only the relevant fields
 // of its spec. The default namespace is the owner's. Children are created in the order of their declaration, unless options

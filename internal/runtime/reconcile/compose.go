@@ -32,6 +32,9 @@ type composed struct {
 func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (composed, outcome.Outcome, error) {
 	object := p.object.now
 	composition := author.NewCompositionWith(object, p.reads, r.Direct, p.outside.known)
+	if r.DryRun != nil {
+		composition.SetDryRun()
+	}
 	if err := r.Roles.Compose(ctx, object, composition); err != nil {
 		return composed{}, outcome.Done(), err
 	}

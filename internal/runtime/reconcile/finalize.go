@@ -66,9 +66,11 @@ func holdCleanup[T client.Object](ctx context.Context, r *Reconciler[T], object 
 	})
 }
 
-// cleanUp calls the author's Finalize until it succeeds, and then removes the finalizer.
+// cleanUp calls the author's Finalize until it succeeds, and then removes the finalizer. An object that only has the finalizer of
+// an earlier operator was deleted before this one was started, and has not been cleaned up either.
 func cleanUp[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) (outcome.Outcome, error) {
-	if !controllerutil.ContainsFinalizer(p.object.now, CleanupFinalizer) {
+	held := func(name string) bool { return controllerutil.ContainsFinalizer(p.object.now, name) }
+	if !held(CleanupFinalizer) && (r.Roles.Finalize == nil || !slices.ContainsFunc(r.Retired, held)) {
 		return outcome.Done(), nil
 	}
 	if r.Roles.Finalize != nil && !p.known.cleanedUp { // a stale cache may still show the finalizer
@@ -85,6 +87,7 @@ func cleanUp[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T])
 	}
 	return outcome.Done(), client.IgnoreNotFound(p.object.patchMetadata(ctx, func(o client.Object) {
 		controllerutil.RemoveFinalizer(o, CleanupFinalizer)
+		retire(o, r.Retired)
 	}))
 }
 

@@ -3,6 +3,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,10 @@ type Operator struct {
 	Kind schema.GroupVersionKind
 	// Engines returns the engines that run the project. It is called at each start.
 	Engines func() []engine.Engine
+	// Connection is the operator's connection. Default: that of an administrator.
+	Connection *rest.Config
+	// DryRun, if set, makes the operator write nothing.
+	DryRun func(operon.Preview)
 }
 
 // New returns the operator of a project, which has its CRDs in config/crd. It does not run yet.
@@ -79,12 +84,12 @@ func (s *Operator) Start() (seen *Requests, stop func()) {
 	s.Must(err)
 	options, err := engine.Options(watches)
 	s.Must(err)
-	config, seen := rest.CopyConfig(s.Config), &Requests{}
+	config, seen := rest.CopyConfig(cmp.Or(s.Connection, s.Config)), &Requests{}
 	config.Wrap(seen.wrap)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, ready := make(chan error, 1), make(chan struct{})
 	go func() {
-		ended <- operon.Run(ctx, "engine-test", config, operon.Config{Namespace: s.Namespace, Ready: func() { close(ready) }}, options...)
+		ended <- operon.Run(ctx, "engine-test", config, operon.Config{Namespace: s.Namespace, DryRun: s.DryRun, Ready: func() { close(ready) }}, options...)
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()

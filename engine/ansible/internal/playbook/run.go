@@ -249,9 +249,7 @@ func (r *run) take(e event) {
 	case "task":
 		r.task = e.Task
 		r.job.Began(e.Task)
-		if why := e.Task.opens(); why != "" && r.open == "" {
-			r.open = why
-		}
+		r.open = first(r.open, e.Task.opens())
 	case "failed":
 		if !e.Ignored {
 			r.failed = append(r.failed, e.Task.describe(e.Message))
@@ -266,6 +264,8 @@ func (r *run) take(e event) {
 			r.broken = fmt.Sprintf("requeue_after: %v", err)
 		}
 		r.requeue = period
+	case "open":
+		r.open = first(r.open, e.Message)
 	case "debug":
 		ctrl.Log.WithName("ansible").Info(e.Message, "task", e.Name, "role", e.Role)
 	case "stats":

@@ -44,8 +44,8 @@ type process struct {
 	// socket accepts the connections of runs.
 	socket net.Listener
 	stderr *tail
-	// ended is closed when the process has ended.
-	ended chan struct{}
+	// ended is closed when the process has ended, and removed when its directory has been removed, too.
+	ended, removed chan struct{}
 
 	mu   sync.Mutex
 	runs map[string]*run
@@ -73,17 +73,24 @@ type Options struct {
 // NewWorker returns a worker that starts no process before Serve is called.
 func NewWorker(options Options) *Worker { return &Worker{options: options, ready: make(chan struct{})} }
 
-// Serve lets runs start until ctx ends. It then ends all of them.
+// Serve lets runs start until ctx ends. It then ends all of them, and removes their files.
 func (w *Worker) Serve(ctx context.Context) error {
 	close(w.ready)
 	<-ctx.Done()
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.stopped = true
-	if w.current != nil {
-		w.current.stop()
+	p := w.current
+	w.mu.Unlock()
+	if p == nil {
+		return nil
 	}
-	return nil
+	p.stop()
+	select {
+	case <-p.removed:
+		return nil
+	case <-time.After(timing.end):
+		return fmt.Errorf("the Python process of the Ansible engine, with the process ID %d and the directory %s, did not end", p.command.Process.Pid, p.dir)
+	}
 }
 
 // process returns the running process. It starts one if there is none.
@@ -115,7 +122,7 @@ func (w *Worker) start(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{dir: dir, stderr: &tail{}, ended: make(chan struct{}), runs: map[string]*run{}}
+	p := &process{dir: dir, stderr: &tail{}, ended: make(chan struct{}), removed: make(chan struct{}), runs: map[string]*run{}}
 	if err := p.launch(ctx, python, w.environment(dir)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -217,6 +224,7 @@ func (p *process) hello(ctx context.Context, lines *bufio.Reader) (message, erro
 
 // watch reads messages until the process ends.
 func (p *process) watch(lines *bufio.Reader) {
+	defer close(p.removed)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {

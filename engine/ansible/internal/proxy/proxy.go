@@ -173,7 +173,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	access := s.access(r, info)
-	if p.inject && info.IsResourceRequest && info.Subresource == "" {
+	if p.inject && info.IsResourceRequest && info.Subresource == "" && !isReview(info) {
 		if err := p.own(r, s, info); err != nil {
 			refuse(w, err)
 			return
@@ -266,6 +266,7 @@ func (p *Proxy) metadata(ctx context.Context, path string, query url.Values) (*m
 	return object, p.read(ctx, path, query, "PartialObjectMetadata", object)
 }
 
+// read reads the object or list with a path in the form of a kind, or as it is if that is empty.
 func (p *Proxy) read(ctx context.Context, path string, query url.Values, kind string, into any) error {
 	target := *p.server
 	target.Path, target.RawQuery = strings.TrimSuffix(target.Path, "/")+path, query.Encode()
@@ -273,7 +274,10 @@ func (p *Proxy) read(ctx context.Context, path string, query url.Values, kind st
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Accept", "application/json;as="+kind+";g=meta.k8s.io;v=v1")
+	r.Header.Set("Accept", "application/json")
+	if kind != "" {
+		r.Header.Set("Accept", "application/json;as="+kind+";g=meta.k8s.io;v=v1")
+	}
 	response, err := p.transport.RoundTrip(r)
 	if err != nil {
 		return err

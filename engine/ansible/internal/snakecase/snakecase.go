@@ -1,4 +1,5 @@
-package ansible
+// Package snakecase converts the keys of custom resources to the names of variables, as Operator SDK's Ansible operator does.
+package snakecase
 
 import (
 	"strings"
@@ -8,19 +9,19 @@ import (
 // acronyms are words of their own wherever they occur in a key, also in the plural.
 var acronyms = []string{"HTTP", "URL", "IP"}
 
-// snakeKeys returns a copy of a value whose keys are in snake_case, at every depth.
-func snakeKeys(value any) any {
+// Keys returns a copy of a value whose keys are in snake_case, at every depth.
+func Keys(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		converted := make(map[string]any, len(value))
 		for key, item := range value {
-			converted[snake(key)] = snakeKeys(item)
+			converted[snake(key)] = Keys(item)
 		}
 		return converted
 	case []any:
 		converted := make([]any, len(value))
 		for i, item := range value {
-			converted[i] = snakeKeys(item)
+			converted[i] = Keys(item)
 		}
 		return converted
 	}

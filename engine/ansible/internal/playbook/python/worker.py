@@ -34,6 +34,13 @@ def die_with_parent():
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def adopt_orphans():
+    """Makes the kernel give this process the processes that runs leave behind, such as asynchronous tasks, so that reap ends
+    their entries in the process table: in a container, no other process does. It has an effect on Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(36, 1)
+
+
 def preload():
     """Imports what runs need. It returns the names of what could not be imported."""
     from ansible.cli.playbook import PlaybookCLI  # noqa: F401
@@ -291,11 +298,15 @@ def start(control, name, runs, wake):
 
 
 def reap(control, runs):
-    while runs:
-        pid, status = os.waitpid(-1, os.WNOHANG)
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
         if pid == 0:
             return
-        send(control, exited=runs.pop(pid), status=os.waitstatus_to_exitcode(status))
+        if pid in runs:
+            send(control, exited=runs.pop(pid), status=os.waitstatus_to_exitcode(status))
 
 
 def send(control, **message):
@@ -304,6 +315,7 @@ def send(control, **message):
 
 def main():
     os.register_at_fork(after_in_child=die_with_parent)
+    adopt_orphans()
     control = socket.socket(fileno=3)
     missing = preload()
     note = in_process()

@@ -54,6 +54,8 @@ class CallbackModule(Default):
             self.emit("requeue", period=values["period"])
         elif action in ("debug", "ansible.builtin.debug") and "msg" in values and not values.get("_ansible_no_log"):
             self.emit("debug", message=str(values["msg"]), **self.task(result._task))
+        if any(isinstance(item, dict) and item.get("api_found") is False for item in [values] + (values.get("results") or [])):
+            self.emit("open", message="the task %s asks for a kind that the cluster lacks" % self.task(result._task)["name"])
         super().v2_runner_on_ok(result)
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
