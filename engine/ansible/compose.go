@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/operon-framework/operon"
@@ -52,6 +53,9 @@ type composer struct {
 	swept  time.Time
 	// stop ends with the operator.
 	stop context.Context
+
+	// states remembers the readiness of objects that runs have created, by UID.
+	states *lru.Cache
 }
 
 // job is the current or the last run for an object.

@@ -126,7 +126,7 @@ func (c *composer) timer(out *operon.Composition, last *engine.Run, s settings, 
 // run, so a difference is checked with the API server. Of what the operator may not read any more, a change is not noticed.
 func (c *composer) changed(ctx context.Context, reader reader, o engine.RunObject) (changed, watched bool, err error) {
 	cached, err := cachedVersion(ctx, reader, o)
-	watched = !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err)
+	watched = watchable(err)
 	if watched && (err != nil || cached == o.Version) {
 		return false, true, err
 	}
@@ -135,6 +135,11 @@ func (c *composer) changed(ctx context.Context, reader reader, o engine.RunObjec
 		return false, false, nil
 	}
 	return err == nil && live != o.Version, watched, err
+}
+
+// watchable reports whether an error of a read says anything else than that the object may not be watched.
+func watchable(err error) bool {
+	return !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err)
 }
 
 // reader is the part of operon.Composition that reads.

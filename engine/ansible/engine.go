@@ -6,6 +6,7 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -79,6 +80,7 @@ func (e *Engine) Load(w *engine.Watch) (engine.Program, error) {
 	triggers := make(chan types.NamespacedName, 1)
 	c := &composer{
 		entry: entry, engine: e, shared: e.shared, triggers: triggers, jobs: map[types.UID]*job{}, limits: map[types.UID]*rate.Limiter{}, swept: time.Now(),
+		states: lru.New(maxStates),
 	}
 	program := engine.Program{
 		Composer: c, Files: entry.files, Image: entry.image(),

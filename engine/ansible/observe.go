@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon"
@@ -37,7 +36,7 @@ func (c *composer) Observe(ctx context.Context, object *engine.Object, seen *ope
 		if !o.Owned {
 			continue
 		}
-		if err := observeChild(ctx, o, seen); err != nil {
+		if err := c.observeChild(ctx, o, seen); err != nil {
 			return err
 		}
 	}
@@ -45,19 +44,46 @@ func (c *composer) Observe(ctx context.Context, object *engine.Object, seen *ope
 }
 
 // observeChild makes the custom resource not ready if an object is not.
-func observeChild(ctx context.Context, o engine.RunObject, seen *operon.Observed) error {
-	live := &unstructured.Unstructured{}
+func (c *composer) observeChild(ctx context.Context, o engine.RunObject, seen *operon.Observed) error {
+	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
 	live.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
-	live.SetNamespace(o.Namespace)
-	live.SetName(o.Name)
 	found, err := seen.Get(ctx, live)
-	if err != nil || !found {
+	if err != nil && watchable(err) || err == nil && !found {
 		return err // a deleted object starts a run
 	}
-	if is := readiness.Of(live.GroupVersionKind(), live); is.Status != readiness.Ready {
+	is, err := c.readiness(ctx, o, live)
+	if err == nil && is.Status != readiness.Ready {
 		seen.NotReady(author.ReasonChildNotReady, fmt.Sprintf("%s: %s", proxy.Place(o), is.Message))
 	}
-	return nil
+	return err
+}
+
+// maxStates is the number of objects whose readiness is remembered.
+const maxStates = 10_000
+
+// observation is the readiness of an object in a version.
+type observation struct {
+	version string
+	state   readiness.State
+}
+
+// readiness returns the readiness of an object by its metadata, as it is watched. The whole object is read only if it has changed
+// since the last time: to hold all objects in memory would cost more.
+func (c *composer) readiness(ctx context.Context, o engine.RunObject, watched *metav1.PartialObjectMetadata) (readiness.State, error) {
+	kind := watched.GroupVersionKind()
+	if readiness.ByMetadata(kind.GroupKind()) {
+		return readiness.OfMetadata(watched), nil
+	}
+	if known, ok := c.states.Get(watched.UID); ok && known.(observation).version == watched.ResourceVersion {
+		return known.(observation).state, nil
+	}
+	live, err := c.shared.proxy.Object(ctx, o)
+	if err != nil || live == nil {
+		return readiness.State{Status: readiness.Ready}, err // its deletion starts a run
+	}
+	state := readiness.Of(kind, live)
+	c.states.Add(live.GetUID(), observation{live.GetResourceVersion(), state})
+	return state, nil
 }
 
 // conditions sets the conditions of Operator SDK.

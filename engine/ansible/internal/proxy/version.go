@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/engine"
 )
@@ -124,22 +124,26 @@ func (p *Proxy) Exists(ctx context.Context, o Owner) bool {
 	return err != nil || strings.HasPrefix(now.withoutStatus, string(o.UID)+"/")
 }
 
-// Status reads the status of an object. It is nil if the object has none, or does not exist.
-func (p *Proxy) Status(ctx context.Context, o Owner) (any, error) {
-	path, err := p.path(o.Kind, o.Namespace, o.Name)
+// Object reads an object. It is nil if it does not exist.
+func (p *Proxy) Object(ctx context.Context, o engine.RunObject) (*unstructured.Unstructured, error) {
+	path, err := p.path(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind), o.Namespace, o.Name)
 	if err != nil {
 		return nil, err
 	}
-	var object struct {
-		Metadata struct{ UID types.UID }
-		Status   any
-	}
-	err = p.read(ctx, path, nil, "", &object)
+	object := &unstructured.Unstructured{}
+	err = p.read(ctx, path, nil, "", object)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err != nil || object.Metadata.UID != o.UID {
+	return object, err
+}
+
+// Status reads the status of an object. It is nil if the object has none, or does not exist.
+func (p *Proxy) Status(ctx context.Context, o Owner) (any, error) {
+	apiVersion, kind := o.Kind.ToAPIVersionAndKind()
+	object, err := p.Object(ctx, engine.RunObject{APIVersion: apiVersion, Kind: kind, Namespace: o.Namespace, Name: o.Name})
+	if err != nil || object == nil || object.GetUID() != o.UID {
 		return nil, err
 	}
-	return object.Status, nil
+	return object.Object["status"], nil
 }
