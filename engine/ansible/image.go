@@ -3,14 +3,12 @@ package ansible
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/engine/ansible/internal/content"
 )
 
 // imageDir is the directory of projects in the images of Operator SDK's Ansible operator.
@@ -35,7 +33,7 @@ func (t *entry) image() engine.Image {
 // and roles rarely need them.
 func (t *entry) needs(has func(string) bool) error {
 	file := filepath.Join(t.dir, "requirements.yml")
-	names, err := required(file)
+	names, err := content.Required(file)
 	if err != nil {
 		return err
 	}
@@ -48,36 +46,4 @@ func (t *entry) needs(has func(string) bool) error {
 		errs = append(errs, fmt.Errorf("%s: the collection %s is not part of Debian's package ansible: add it to the project with `ansible-galaxy collection install %s -p collections`", file, name, name))
 	}
 	return errors.Join(errs...)
-}
-
-// required returns the collections that a file requirements.yml names, except those from repositories and files, whose names it does not
-// contain.
-func required(file string) ([]string, error) {
-	if !exists(file) {
-		return nil, nil
-	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var read struct{ Collections []any }
-	if err := yaml.Unmarshal(content, &read); err != nil {
-		return nil, fmt.Errorf("%s: want a mapping with collections: %w", file, err)
-	}
-	var names []string
-	for i, item := range read.Collections {
-		name, _ := item.(string)
-		if fields, ok := item.(map[string]any); ok {
-			name, _ = fields["name"].(string)
-		}
-		if strings.Contains(name, "/") {
-			continue
-		}
-		name, _, _ = strings.Cut(name, ":") // NAME:VERSION
-		if namespace, rest, ok := strings.Cut(name, "."); !ok || namespace == "" || rest == "" {
-			return nil, fmt.Errorf("%s: collections[%d]: want NAMESPACE.NAME or a mapping with such a name, got %v", file, i, item)
-		}
-		names = append(names, name)
-	}
-	return names, nil
 }
