@@ -20,25 +20,56 @@ import (
 // Whatever fault is injected, the operator of a Helm chart converges to the same state.
 func TestChartIsReliable(t *testing.T) {
 	t.Parallel()
-	prove.Run(t, proof("mysqlcluster-helm", func() engine.Engine { return helm.Engine{} }))
+	prove.Run(t, proof(filepath.Join(examples, "mysqlcluster-helm"), newHelm))
 }
 
 // The same for the operator of an Ansible role.
 func TestRoleIsReliable(t *testing.T) {
 	t.Parallel()
-	if said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import ansible_collections.kubernetes.core, kubernetes").CombinedOutput(); err != nil {
-		testaid.Lacks(t, "the role needs Debian's packages ansible and python3-kubernetes: %s", said)
-	}
-	test := proof("mysqlcluster-ansible", func() engine.Engine { return &ansible.Engine{} })
-	test.Settle = 2 * time.Second // a run of the role takes longer than a reconcile
+	needAnsible(t)
+	test := proof(filepath.Join(examples, "mysqlcluster-ansible"), newAnsible)
+	test.Settle = settleOfRoles
 	test.Budget = time.Minute
 	test.Plans = 20
 	prove.Run(t, test)
 }
 
-// proof returns the test of an example without Go.
-func proof(example string, create func() engine.Engine) prove.Test {
-	dir := filepath.Join("..", "..", "examples", example)
+// The same for unchanged projects in the layout of Operator SDK, apart from their Roles: Operator SDK records events with another API.
+func TestProjectsOfOperatorSDKAreReliable(t *testing.T) {
+	t.Parallel()
+	for name, create := range map[string]func() engine.Engine{"helm-sdk": newHelm, "ansible-sdk": newAnsible} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join("..", "..", "internal", "tools", "project", "testdata", name)
+			test := proof(dir, create)
+			test.CRDs, test.RBAC, test.Plans = filepath.Join(dir, "config/crd/bases"), "", 10
+			if name == "ansible-sdk" {
+				needAnsible(t)
+				test.Settle, test.Budget = settleOfRoles, time.Minute
+			}
+			prove.Run(t, test)
+		})
+	}
+}
+
+const examples = "../../examples"
+
+// settleOfRoles is longer than that of other operators, because a run of a role takes longer than a reconcile.
+const settleOfRoles = 2 * time.Second
+
+func newHelm() engine.Engine { return helm.Engine{} }
+
+func newAnsible() engine.Engine { return &ansible.Engine{} }
+
+func needAnsible(t *testing.T) {
+	t.Helper()
+	if said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import ansible_collections.kubernetes.core, kubernetes").CombinedOutput(); err != nil {
+		testaid.Lacks(t, "the role needs Debian's packages ansible and python3-kubernetes: %s", said)
+	}
+}
+
+// proof returns the test of a project without Go.
+func proof(dir string, create func() engine.Engine) prove.Test {
 	return prove.Test{
 		CRDs: filepath.Join(dir, "config/crd"), Samples: filepath.Join(dir, "config/samples"), RBAC: filepath.Join(dir, "config/rbac"),
 		Start: func(ctx context.Context, config *rest.Config, namespace string) error {
@@ -50,7 +81,7 @@ func proof(example string, create func() engine.Engine) prove.Test {
 			if err != nil {
 				return err
 			}
-			return operon.Run(ctx, example, config, operon.Config{Namespace: namespace}, options...)
+			return operon.Run(ctx, filepath.Base(dir), config, operon.Config{Namespace: namespace}, options...)
 		},
 	}
 }
