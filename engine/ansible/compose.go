@@ -70,8 +70,10 @@ type job struct {
 	// before is the run before this one, if its status was not written before this one began, and its result.
 	before       *engine.Run
 	beforeResult *engine.RunResult
-	// failures counts the runs that failed in a row, and retry is the time of the next one.
+	// failures counts the runs that failed in a row, without getting further than the ones before: furthest is the number of tasks
+	// that succeeded. retry is the time of the next run.
 	failures int
+	furthest int64
 	retry    time.Time
 	beyond   []string
 	// told means that events have been recorded.

@@ -47,9 +47,8 @@ func (c *composer) Observe(ctx context.Context, object *engine.Object, seen *ope
 func (c *composer) observeChild(ctx context.Context, o engine.RunObject, seen *operon.Observed) error {
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
 	live.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
-	found, err := seen.Get(ctx, live)
-	if err != nil && watchable(err) || err == nil && !found {
-		return err // a deleted object starts a run
+	if _, err := seen.Get(ctx, live); err != nil && watchable(err) {
+		return err
 	}
 	is, err := c.readiness(ctx, o, live)
 	if err == nil && is.Status != readiness.Ready {
@@ -67,14 +66,15 @@ type observation struct {
 	state   readiness.State
 }
 
-// readiness returns the readiness of an object by its metadata, as it is watched. The whole object is read only if it has changed
-// since the last time: to hold all objects in memory would cost more.
+// readiness returns the readiness of an object by its metadata, as it is watched, which may be older than the run. The whole object is
+// read only if it has changed since the last time: to hold all objects in memory would cost more.
 func (c *composer) readiness(ctx context.Context, o engine.RunObject, watched *metav1.PartialObjectMetadata) (readiness.State, error) {
 	kind := watched.GroupVersionKind()
 	if readiness.ByMetadata(kind.GroupKind()) {
 		return readiness.OfMetadata(watched), nil
 	}
-	if known, ok := c.states.Get(watched.UID); ok && known.(observation).version == watched.ResourceVersion {
+	known, ok := c.states.Get(watched.UID)
+	if ok && known.(observation).version == watched.ResourceVersion && proxy.Version(watched, o.WithStatus) == o.Version {
 		return known.(observation).state, nil
 	}
 	live, err := c.shared.proxy.Object(ctx, o)

@@ -8,9 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -267,4 +270,42 @@ func TestTakesOver(t *testing.T) {
 	m.Must(m.Delete(t.Context(), stall))
 	m.EventuallyGone(stall)
 	m.EventuallyGone(config)
+}
+
+// A custom resource is not ready before the objects that its run created are, at any time.
+func TestReadyWithItsObjects(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	m.Write("roles/stall/tasks/main.yml", `
+- kubernetes.core.k8s:
+    definition:
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}"}
+      spec:
+        selector: {matchLabels: {app: one}}
+        template:
+          metadata: {labels: {app: one}}
+          spec: {nodeSelector: "{{ {'kubernetes.io/os': os} }}", containers: [{name: stall, image: "stall:1"}]}
+`)
+	m.Write("roles/stall/defaults/main.yml", "os: none\n")
+	m.Add("one", nil)
+	m.Start()
+	m.AwaitCondition("one", "Successful", metav1.ConditionTrue, "Successful")
+	localtest.Always(t, 2*time.Second, "the custom resource is not ready", func(context.Context) error {
+		if ready := meta.FindStatusCondition(m.StatusOf("one").Conditions, "Ready"); ready == nil || ready.Status != metav1.ConditionFalse {
+			return fmt.Errorf("the condition is %+v", ready)
+		}
+		return nil
+	})
+	if ready := m.AwaitCondition("one", "Ready", metav1.ConditionFalse, "ChildNotReady"); !strings.Contains(ready.Message, "Deployment") {
+		t.Errorf("the condition is %+v", ready)
+	}
+	m.SetSpec("one", `{"os":"linux"}`)
+	m.AwaitReady("one")
+	live := &appsv1.Deployment{ObjectMeta: m.Named("one")}
+	m.Must(m.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+	if live.Status.AvailableReplicas != 1 || live.Status.ObservedGeneration != live.Generation {
+		t.Errorf("the Deployment is not ready: %+v", live.Status)
+	}
 }

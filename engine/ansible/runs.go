@@ -26,7 +26,7 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 	if earlier := c.jobs[object.UID]; earlier != nil {
 		j.before, j.beforeResult = earlier.ended()
 		if earlier.input == in.digest {
-			j.failures = earlier.failures
+			j.failures, j.furthest = earlier.failures, earlier.furthest
 		}
 	}
 	c.jobs[object.UID] = j
@@ -154,9 +154,12 @@ func (c *composer) finish(j *job, run *engine.Run, result *engine.RunResult, s *
 	defer c.mu.Unlock()
 	ended := "succeeded"
 	if run.Failed == "" {
-		j.failures = 0
+		j.failures, j.furthest = 0, 0
 	} else {
 		ended = "failed"
+		if result != nil && result.OK > j.furthest {
+			j.failures, j.furthest = 0, result.OK // the error is another one
+		}
 		j.retry = time.Now().Add(min(cmp.Or(c.engine.firstRetry, timing.firstRetry)<<min(j.failures, 12), timing.lastRetry))
 		j.failures++
 	}

@@ -48,7 +48,7 @@ func (s *session) once(ctx context.Context) error {
 		if became.IsZero() {
 			became = time.Now()
 		}
-		if s.watcher.Complete() || time.Since(became) > timing.unlisted {
+		if lasted := time.Since(became); s.watcher.Complete() && (s.settled() || lasted > timing.behind) || lasted > timing.unlisted {
 			s.say("ready after %s", since(started))
 			return s.print()
 		}
@@ -60,6 +60,16 @@ func (s *session) ready() bool {
 	nodes := s.sampleNodes()
 	return s.attended() && len(nodes) == len(s.expected) &&
 		!slices.ContainsFunc(nodes, func(node *tree.Node) bool { return node.State != tree.Ready })
+}
+
+// settled reports whether no child of a sample is in progress. What is shown of the children may be older than the state by which the
+// operator judged them.
+func (s *session) settled() bool {
+	var inProgress func(*tree.Node) bool
+	inProgress = func(node *tree.Node) bool {
+		return node.State == tree.InProgress || slices.ContainsFunc(node.Children, inProgress)
+	}
+	return !slices.ContainsFunc(s.sampleNodes(), inProgress)
 }
 
 // attended reports whether the running operator has reconciled something.

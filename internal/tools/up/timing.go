@@ -6,7 +6,7 @@ import "time"
 var timing = struct {
 	settle, unattended, frame, refresh, scrapeEvery, rateOver, silent, busy          time.Duration
 	unlisted, stopGrace, firstPause, lastPause, steady, answerTimeout, tokenLifetime time.Duration
-	tokenRetry                                                                       time.Duration
+	tokenRetry, behind                                                               time.Duration
 }{
 	// settle is the quiet time that ends a burst of file changes: an editor writes a file in several steps, and a checkout
 	// writes many files.
@@ -32,6 +32,9 @@ var timing = struct {
 
 	// unlisted is the time after which ready samples are reported even if some kinds cannot be listed yet.
 	unlisted: 10 * time.Second,
+
+	// behind is how far what is shown of children may lag behind what their operator has seen.
+	behind: 5 * time.Second,
 
 	// stopGrace is the maximum time for the operator to shut down.
 	stopGrace: 10 * time.Second,
