@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,6 +86,30 @@ func TestPodRequestWalkthrough(t *testing.T) {
 	}
 }
 
+// The MySQLCluster walkthrough works as described, with MariaDB in real containers, and results in examples/mysqlcluster-ansible.
+func TestMySQLClusterWalkthrough(t *testing.T) {
+	t.Parallel()
+	r := newReader(t)
+	r.follow("../../docs/walkthroughs/mysqlcluster.md")
+	const example = "../../examples/mysqlcluster-ansible"
+	err := filepath.WalkDir(example, func(path string, file fs.DirEntry, err error) error {
+		if err != nil || file.IsDir() || file.Name() == "README.md" {
+			return err
+		}
+		name, err := filepath.Rel(example, path)
+		if err != nil {
+			return err
+		}
+		if got := testaid.Read(t, filepath.Join(r.dir, name)); got != testaid.Read(t, path) {
+			t.Errorf("%s of the example is not what the page comes to:\n%s", name, got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // lacks matches the error on a machine that lacks something for containers or their images.
 var lacks = regexp.MustCompile("this machine cannot run a container node|have no package busybox-static")
 
@@ -123,7 +148,7 @@ func newReader(t *testing.T) *reader {
 
 var (
 	block     = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
-	fileNamed = regexp.MustCompile("`([\\w./-]+\\.(?:go|yaml))`")
+	fileNamed = regexp.MustCompile("`([\\w./-]+\\.(?:go|ya?ml|j2|sh))`")
 )
 
 // shortFolder is t.TempDir without the name of the test: the path of a home has to be short enough for the paths of sockets.
@@ -159,7 +184,7 @@ func (r *reader) follow(page string) {
 			r.session(text)
 		case "diff":
 			r.edit(text)
-		case "go", "yaml":
+		case "go", "yaml", "jinja", "bash":
 			r.write(text)
 		}
 		if r.t.Failed() {
@@ -220,7 +245,8 @@ func (r *reader) session(text string) {
 // write writes content to the file that the page named last.
 func (r *reader) write(content string) {
 	r.t.Helper()
-	if err := os.WriteFile(filepath.Join(r.dir, r.edited), []byte(content), 0o644); err != nil {
+	file := filepath.Join(r.dir, r.edited)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -40,22 +40,15 @@ func (c *composer) due(ctx context.Context, object *engine.Object, out *operon.C
 	var next time.Time
 	if last.Failed == "" {
 		next = c.earliest(object.UID)
-	} else if next = j.retry; why != "" {
+	} else if next = j.retry; why != "" && last.Ended.Add(timing.changedRetry).Before(next) {
 		// The change may be the one for which the role waits, so the run need not wait for its backoff.
-		next = earlier(next, last.Ended.Add(timing.changedRetry))
+		next = last.Ended.Add(timing.changedRetry)
 	}
 	if left := time.Until(next); left > 0 {
 		out.RequeueAfter(left)
 		return "", nil
 	}
 	return cmp.Or(why, "the last run failed"), nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // earliest returns the earliest time of a run that a change of another object causes, and counts this run if that is now.
