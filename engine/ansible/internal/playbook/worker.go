@@ -118,7 +118,10 @@ func (w *Worker) start(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "operon-ansible-")
+	if err := removeLeftovers(os.TempDir()); err != nil {
+		ctrl.Log.WithName("ansible").Error(err, "remove what operators that were killed have left")
+	}
+	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +169,7 @@ func (p *process) launch(ctx context.Context, python string, environment []strin
 	if err := os.Mkdir(filepath.Join(p.dir, "tmp"), 0o700); err != nil {
 		return err
 	}
-	if p.socket, err = net.Listen("unix", filepath.Join(p.dir, "runs")); err != nil {
+	if p.socket, err = net.Listen("unix", filepath.Join(p.dir, socketName)); err != nil {
 		return err
 	}
 	ours, theirs, err := socketPair()
