@@ -142,20 +142,6 @@ func ExampleComposition_Event() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// A composer that starts something outside of the cluster does not start it in a dry run.
-func ExampleComposition_DryRun() {
-	show(func(b *Box, out *operon.Composition) error {
-		if out.DryRun() {
-			out.Wait("NotPainted", "the box would be painted")
-			return nil
-		}
-		fmt.Println("paint", b.Name)
-		return nil
-	})
-	// Output:
-	// paint box
-}
-
 // Only the children of one part are known yet: nothing is pruned until all are known.
 func ExampleComposition_Partial() {
 	show(func(b *Box, out *operon.Composition) error {

@@ -51,6 +51,20 @@ func ExamplePreview() {
 	// Box default/red: create ConfigMap other/red
 }
 
+// A composer that starts something outside of the cluster does not start it in a dry run.
+func ExampleComposition_DryRun() {
+	show(func(b *Box, out *operon.Composition) error {
+		if out.DryRun() {
+			out.Wait("NotPainted", "the box would be painted")
+			return nil
+		}
+		fmt.Println("paint", b.Name)
+		return nil
+	})
+	// Output:
+	// paint box
+}
+
 // A paused Box reports it, and catches up when it is resumed.
 func Example_pause() {
 	tell(compose(copies), boxCase{

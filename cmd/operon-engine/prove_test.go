@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -26,7 +25,7 @@ func TestChartIsReliable(t *testing.T) {
 // The same for the operator of an Ansible role.
 func TestRoleIsReliable(t *testing.T) {
 	t.Parallel()
-	needAnsible(t)
+	testaid.NeedsAnsible(t)
 	test := proof(filepath.Join(examples, "mysqlcluster-ansible"), newAnsible)
 	test.Settle = settleOfRoles
 	test.Budget = time.Minute
@@ -44,7 +43,7 @@ func TestProjectsOfOperatorSDKAreReliable(t *testing.T) {
 			test := proof(dir, create)
 			test.CRDs, test.RBAC, test.Plans = filepath.Join(dir, "config/crd/bases"), "", 10
 			if name == "ansible-sdk" {
-				needAnsible(t)
+				testaid.NeedsAnsible(t)
 				test.Settle, test.Budget = settleOfRoles, time.Minute
 			}
 			prove.Run(t, test)
@@ -60,13 +59,6 @@ const settleOfRoles = 2 * time.Second
 func newHelm() engine.Engine { return helm.Engine{} }
 
 func newAnsible() engine.Engine { return &ansible.Engine{} }
-
-func needAnsible(t *testing.T) {
-	t.Helper()
-	if said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import ansible_collections.kubernetes.core, kubernetes").CombinedOutput(); err != nil {
-		testaid.Lacks(t, "the role needs Debian's packages ansible and python3-kubernetes: %s", said)
-	}
-}
 
 // proof returns the test of a project without Go.
 func proof(dir string, create func() engine.Engine) prove.Test {

@@ -22,7 +22,7 @@ import (
 func (c *composer) due(ctx context.Context, object *engine.Object, out *operon.Composition, in *input, j *job, s settings) (string, error) {
 	last := lastRun(object, j)
 	if last == nil {
-		return "there was none", nil
+		return "it has not run yet", nil
 	}
 	if last.Input != in.digest {
 		return "the spec or the role has changed", nil

@@ -2,7 +2,6 @@ package ansible_test
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,8 +24,6 @@ func newMarket(t *testing.T) *market {
 
 func newMarketWith(t *testing.T, create func() *ansible.Engine) *market {
 	t.Helper()
-	if said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import ansible_collections.kubernetes.core, kubernetes").CombinedOutput(); err != nil {
-		testaid.Lacks(t, "the roles under test need Debian's packages ansible and python3-kubernetes: %s", said)
-	}
+	testaid.NeedsAnsible(t)
 	return &market{enginetest.New(t, "testdata/stall", stallKind, func() []engine.Engine { return []engine.Engine{create()} })}
 }

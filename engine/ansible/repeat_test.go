@@ -139,7 +139,7 @@ func TestDryRun(t *testing.T) {
 	shown := make(chan operon.Preview, 10)
 	m.DryRun = func(p operon.Preview) { shown <- p }
 	seen, _ := m.Start()
-	if got, want := localtest.Receive(t, "the preview", shown).Message, "role stall would be run: there was none"; got != want {
+	if got, want := localtest.Receive(t, "the preview", shown).Message, "role stall would be run: it has not run yet"; got != want {
 		t.Errorf("the preview says %q, want %q", got, want)
 	}
 	if writes := seen.Writes(); len(writes) > 0 {
@@ -191,9 +191,11 @@ func (m *market) limited(rules ...rbacv1.PolicyRule) *rest.Config {
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	m := newMarket(t)
+	mark := filepath.Join(t.TempDir(), "on")
+	m.Must(os.WriteFile(mark, nil, 0o600))
 	m.Write("roles/stall/tasks/main.yml", `
-- ansible.builtin.shell: echo $$ ; exec sleep 1
-  async: 60
+- ansible.builtin.shell: while test -e `+mark+`; do sleep 0.1; done
+  async: 600
   poll: 0
 - ansible.builtin.shell: echo $(ps -o ppid= -p $(ps -o sid= -p $$))
   register: worker
@@ -206,6 +208,13 @@ func TestNothingIsLeft(t *testing.T) {
 	m.AwaitReady("one")
 	data := m.Data("one")
 	worker := strings.TrimSpace(data["worker"])
+	m.Eventually("the worker has the task as its child", func(context.Context) error {
+		if children, err := childrenOf(worker); err != nil || len(children) == 0 {
+			return fmt.Errorf("the process %s has the children %v: %v", worker, children, err)
+		}
+		return nil
+	})
+	m.Must(os.Remove(mark))
 	m.Eventually("the worker has no child", func(context.Context) error {
 		children, err := childrenOf(worker)
 		if err == nil && len(children) > 0 {

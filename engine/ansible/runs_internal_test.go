@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/operon-framework/operon/engine"
 	"github.com/operon-framework/operon/engine/ansible/internal/proxy"
 )
@@ -30,5 +33,24 @@ func TestBackoff(t *testing.T) {
 	c.finish(j, &engine.Run{}, &engine.RunResult{OK: 9}, &proxy.Session{})
 	if j.failures != 0 || j.furthest != 0 {
 		t.Errorf("after a success there are %d failures", j.failures)
+	}
+}
+
+// Changes of other objects cause a number of runs at once, and then one from time to time. Each custom resource has its own limit.
+func TestRunsByChangesAreLimited(t *testing.T) {
+	t.Parallel()
+	c := &composer{limits: map[types.UID]*rate.Limiter{}}
+	for i := range changesAtOnce {
+		if left := time.Until(c.earliest("one")); left > 0 {
+			t.Fatalf("run %d waits for %s", i, left)
+		}
+	}
+	for range 2 { // a run that waits is not counted
+		if left := time.Until(c.earliest("one")); left <= 0 || left > timing.changedEvery {
+			t.Errorf("a further run waits for %s, want up to %s", left, timing.changedEvery)
+		}
+	}
+	if left := time.Until(c.earliest("other")); left > 0 {
+		t.Errorf("the run of another object waits for %s", left)
 	}
 }

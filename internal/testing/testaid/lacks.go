@@ -3,6 +3,7 @@ package testaid
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"testing"
 )
 
@@ -18,4 +19,13 @@ func Lacks(t testing.TB, format string, args ...any) {
 		t.Fatalf("%s; with %s, no test may be skipped for what the machine lacks", why, NoSkips)
 	}
 	t.Skip(why)
+}
+
+// NeedsAnsible is Lacks for tests that run Ansible roles.
+func NeedsAnsible(t testing.TB) {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import ansible_collections.kubernetes.core, kubernetes").CombinedOutput()
+	if err != nil {
+		Lacks(t, "the role needs Debian's packages ansible and python3-kubernetes: %s", said)
+	}
 }

@@ -3,7 +3,6 @@ package up_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestAProjectOfOperatorSDKsHelm(t *testing.T) {
 // TestAProjectOfOperatorSDKsAnsible is the same for an Ansible role. Its finalizer runs when everything is removed.
 func TestAProjectOfOperatorSDKsAnsible(t *testing.T) {
 	t.Parallel()
-	needsAnsible(t)
+	testaid.NeedsAnsible(t)
 	runsUnchanged(t, "ansible-sdk", "Kiosk default/kiosk-sample", "Successful=True (Successful)", "Deployment kiosk-sample-memcached", "1/1 ready")
 }
 
@@ -53,7 +52,7 @@ func (f *fixture) runs(t *testing.T, wanted ...string) {
 // A new project of Ansible roles works, with a role and a playbook for two kinds.
 func TestANewProjectOfAnsibleRoles(t *testing.T) {
 	t.Parallel()
-	needsAnsible(t)
+	testaid.NeedsAnsible(t)
 	f := &fixture{dir: filepath.Join(t.TempDir(), "stand-operator"), env: localtest.Shared(t)}
 	for _, plan := range []interface {
 		Plan(context.Context, func(string)) (*scaffold.Plan, error)
@@ -69,11 +68,4 @@ func TestANewProjectOfAnsibleRoles(t *testing.T) {
 		}
 	}
 	f.runs(t, "Stand default/example-stand", "ConfigMap example-stand", "Shelf default/example-shelf", "ConfigMap example-shelf")
-}
-
-func needsAnsible(t *testing.T) {
-	t.Helper()
-	if said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import ansible_collections.kubernetes.core, kubernetes").CombinedOutput(); err != nil {
-		testaid.Lacks(t, "the role needs Debian's packages ansible and python3-kubernetes: %s", said)
-	}
 }
