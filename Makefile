@@ -1,19 +1,23 @@
 # Each directory of MODULES is a Go module. Examples without Go are tested by internal/ship/deploy.
 EXAMPLES := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
-MODULES := cluster . $(EXAMPLES) bench
+MODULES := cluster . $(EXAMPLES) olm bench
 
-BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster
+BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster OPERON_OLM_BINARY=$(CURDIR)/bin/operon-olm OPERON_ENGINE_BINARY=$(CURDIR)/bin/operon-engine
 # The target lint runs go vet, so that tests do not. Without debug information, linking takes half the time.
-GO_TEST = $(BINARY) go test -vet=off -ldflags=-w -p 3 -parallel 8 -timeout 40m
-# These run without the race detector: commands and generators start no goroutines and would take five times as long, and most of
-# the gallery is skipped with it.
-TOOLS := ./cmd/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/...
+# More tests at a time take no less time on two cores, until requests time out.
+PARALLEL = 4
+PACKAGES = 2
+TIMEOUT = 40m
+GO_TEST = $(BINARY) go test -vet=off -ldflags=-w -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT)
+# These run without the race detector: commands, generators, the resolver and the rules of this repository start no goroutines and would
+# take five times as long, and most of the gallery is skipped with it.
+TOOLS := ./cmd/... ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/...
 UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 # Compression is not our code and takes ten times as long with the race detector.
 UNWATCHED := '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0'
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
 
-.PHONY: run prove-gallery test lint clean binaries fuzz coverage vulncheck licenses waiting root docs $(EXAMPLES)
+.PHONY: run prove-gallery test lint clean binaries fuzz coverage vulncheck licenses waiting root docs olm $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -25,19 +29,25 @@ test: lint binaries ## pass all tests; RACE=-race looks for data races in the ro
 	cd bench && $(GO_TEST) ./...
 
 # Two at a time: they spend most of their time waiting.
-waiting: root $(EXAMPLES)
+waiting: root olm $(EXAMPLES)
 
+# The tests of prove wait for operators to become idle, which takes several times as long on a busy machine.
+root: PARALLEL = 8
+root: TIMEOUT = 75m
 root:
 	$(GO_TEST) $(if $(RACE),$(UNRACED),./... $(UNRACED))
 
-$(EXAMPLES):
+# One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
+olm $(EXAMPLES): PACKAGES = 1
+olm $(EXAMPLES):
 	cd $@ && $(GO_TEST) ./...
 
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery
 
+# The image of the manager consists of its program, so that needs a static one.
 binaries:
-	go build -o bin/ ./cmd/operon && cd cluster && go build -o ../bin/ ./cmd/operon-cluster
+	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster) && cd olm && CGO_ENABLED=0 go build -o ../bin/operon-olm .
 
 fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets the time of each
 	@tests=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' * | sed -E 's|/[^/]*_test.go:func |:|' | sort -u); \
@@ -56,6 +66,7 @@ vulncheck: ## report known vulnerabilities in code that is reachable; needs a ne
 licenses: ## write the licenses and notices that released binaries must come with to bin/licenses
 	go run ./internal/ship/licenses/save bin/licenses/operon . ./cmd/operon
 	go run ./internal/ship/licenses/save bin/licenses/operon-cluster cluster ./cmd/operon-cluster
+	go run ./internal/ship/licenses/save bin/licenses/operon-olm olm .
 
 lint:
 	@test -z "$$(gofmt -l $(MODULES))" || { echo "not formatted:"; gofmt -l $(MODULES); exit 1; }

@@ -2,13 +2,10 @@ package operon
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -16,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/core/names"
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
@@ -99,21 +97,8 @@ func Adopt() ChildOption { return author.Allow(plan.MayAdopt) }
 // that made it a child are removed.
 func Orphan() ChildOption { return author.Allow(plan.LeaveBehind) }
 
-// suffix is how many characters of a hash end a name that was shortened.
-const suffix = 8
-
 // Name joins parts with hyphens to the name of a child. A name longer than limit is shortened and ends in a hash of
 // all parts, so that it is the same for the same parts and differs for others. Most names may have 253 characters.
 // Label values and the names of Services may have 63, and the names of StatefulSets and CronJobs 52, because other
 // names are derived from them. The smallest limit is 10.
-func Name(limit int, parts ...string) string {
-	name := strings.Join(parts, "-")
-	limit = max(limit, suffix+2)
-	if len(name) <= limit {
-		return name
-	}
-	// The separator distinguishes the parts in the hash: a-b and c differ from a and b-c.
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	kept := strings.TrimRight(strings.ToValidUTF8(name[:limit-suffix-1], ""), "-.")
-	return kept + "-" + hex.EncodeToString(sum[:])[:suffix]
-}
+func Name(limit int, parts ...string) string { return names.Join(limit, parts...) }

@@ -18,6 +18,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/action"
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/recorder"
 )
 
 // embedded maps the managers of other programs to the operators in them.
@@ -122,6 +123,10 @@ func newEmbedded(in ctrl.Manager, name string) (*operator, error) {
 		managed: map[schema.GroupKind]bool{}, offers: map[schema.GroupKind]action.Offer{},
 	}
 	o.log = in.GetLogger()
+	if err := o.recordEvents(life, in); err != nil {
+		end()
+		return nil, err
+	}
 	o.cached = map[schema.GroupKind]bool{}
 	o.overlay = freshness.NewOverlay(in.GetScheme(), nil)
 	o.manager = &healthy{Manager: freshManager{in, o.overlay.Client(in.GetClient(), in.GetCache())}}
@@ -131,6 +136,21 @@ func newEmbedded(in ctrl.Manager, name string) (*operator, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// recordEvents sends the events of the operator until its life ends.
+func (o *operator) recordEvents(life context.Context, in ctrl.Manager) error {
+	events, err := recorder.New(o.name, in.GetConfig(), in.GetHTTPClient(), in.GetScheme(), o.log)
+	if err != nil {
+		return err
+	}
+	stop, err := events.Start(life)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(life, stop)
+	o.events = events
+	return nil
 }
 
 // freshManager is a manager whose client reads its own writes.

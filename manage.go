@@ -159,7 +159,7 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 		Timeout: settings.timeout,
 		DryRun:  o.dryRun,
 		Clock:   o.clock,
-		Events:  o.manager.GetEventRecorder(o.name),
+		Events:  o.events,
 	})
 	if err != nil {
 		return err

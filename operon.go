@@ -30,6 +30,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/metricsauth"
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
+	"github.com/operon-framework/operon/internal/runtime/recorder"
 	"github.com/operon-framework/operon/internal/runtime/report"
 	"github.com/operon-framework/operon/internal/runtime/telemetry"
 	"github.com/operon-framework/operon/internal/runtime/webhook"
@@ -69,9 +70,10 @@ type operator struct {
 	records
 }
 
-// records are the logs, traces and history of an operator.
+// records are the logs, events, traces and history of an operator.
 type records struct {
 	log     logr.Logger
+	events  *recorder.Recorder
 	tracer  *telemetry.Tracer
 	history *reconcilelog.Store
 }
@@ -193,6 +195,11 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 		return err
 	}
 	defer stop()
+	flush, err := o.events.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer flush()
 	if cfg.Ready != nil {
 		go o.awaitReady(ctx, cfg.Ready)
 	}
@@ -262,6 +269,9 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	}
 	o.manager = &healthy{Manager: made}
 	o.history = historyFor(name, cluster, cfg)
+	if o.events, err = recorder.New(name, cluster, o.manager.GetHTTPClient(), scheme, machinery); err != nil {
+		return nil, nil, err
+	}
 	if err := o.manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, nil, err
 	}

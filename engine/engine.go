@@ -29,6 +29,8 @@ type Fields struct {
 	Selecting []string
 	// Others are the other fields.
 	Others []string
+	// Environment replaces $NAME and ${NAME} by environment variables in the values of all fields.
+	Environment bool
 }
 
 // Program is an entry of watches.yaml, ready to run.

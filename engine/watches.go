@@ -110,6 +110,9 @@ func readWatch(file string, node *yaml.Node, engines []Engine) (*Watch, error) {
 	if err := w.checkFields(); err != nil {
 		return nil, err
 	}
+	if w.engine.Fields().Environment {
+		expand(node)
+	}
 	return w, w.read()
 }
 

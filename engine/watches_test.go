@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +19,7 @@ type noop struct{}
 func (noop) Name() string { return "noop" }
 
 func (noop) Fields() engine.Fields {
-	return engine.Fields{Selecting: []string{"script"}, Others: []string{"steps"}}
+	return engine.Fields{Selecting: []string{"script"}, Others: []string{"steps"}, Environment: true}
 }
 
 func (noop) Load(*engine.Watch) (engine.Program, error) { return engine.Program{}, nil }
@@ -70,6 +71,38 @@ func TestRead(t *testing.T) {
 	var steps []struct{ Name string }
 	if err := till.Decode("steps", &steps); err != nil || len(steps) != 1 || steps[0].Name != "one" {
 		t.Errorf("decoded %v, %v", steps, err)
+	}
+}
+
+// Variables of the environment are replaced in all fields. Values without quotes have the types that YAML gives them.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("SHOP_GROUP", "shop.example.com")
+	t.Setenv("SHOP_PERIOD", "5m")
+	t.Setenv("SHOP_SIZE", "3")
+	t.Setenv("SHOP_NAME", "best of: 3")
+	watches, _, err := read(t, `
+- group: ${SHOP_GROUP}
+  version: v1
+  kind: Till
+  reconcilePeriod: $SHOP_PERIOD
+  maxConcurrentReconciles: $SHOP_SIZE
+  script: run
+  steps: {size: $SHOP_SIZE, quoted: "$SHOP_SIZE", $SHOP_SIZE: plain, list: ["${SHOP_NAME}", $SHOP_NAME, "${SHOP_UNSET}", 1]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := watches[0]
+	if w.Kind.Group != "shop.example.com" || w.ReconcilePeriod != 5*time.Minute || w.MaxConcurrentReconciles != 3 {
+		t.Errorf("the watch is %+v", w)
+	}
+	var steps any
+	if err := w.Decode("steps", &steps); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(steps)
+	if want := `{"$SHOP_SIZE":"plain","list":["best of: 3","best of: 3","${SHOP_UNSET}",1],"quoted":"3","size":3}`; err != nil || string(got) != want {
+		t.Errorf("expanded to %s, %v, want %s", got, err, want)
 	}
 }
 

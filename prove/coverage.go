@@ -39,11 +39,16 @@ func kindOf(definition *unstructured.Unstructured) schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// tooShort returns an error if the budget ended before any test case was started and nothing failed without faults: a report
-// without test cases would look like success.
+// tooShort returns an error if no fault was injected within the budget, and nothing failed without faults: a report without test cases, or only
+// with void ones, would look like success.
 func (s *session) tooShort(failed error) error {
-	if failed != nil || s.replayed != nil || s.report.Plans.Planned == 0 || s.report.Plans.Run > 0 || s.failed() {
+	plans := s.report.Plans
+	if failed != nil || s.replayed != nil || plans.Planned == 0 || plans.Run > plans.Void || s.failed() {
 		return nil
+	}
+	if plans.Run > 0 {
+		return fmt.Errorf("no fault was injected: what the test cases that were started within the budget of %s (%d) should disturb did not happen in them",
+			s.Budget, plans.Run)
 	}
 	return fmt.Errorf("no test case was started within the budget of %s; the runs without faults, which come first and are not part of it, took %s",
 		s.Budget, s.until.Add(-s.Budget).Sub(s.report.Started).Round(time.Second))

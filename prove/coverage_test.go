@@ -46,6 +46,8 @@ func TestTooShort(t *testing.T) {
 	}{
 		"no test case":       {report.Plans{Planned: 9, Skipped: 9}, nil, nil, nil, "within the budget of 1s; the runs without faults, which come first and are not part of it, took 12s"},
 		"one test case":      {report.Plans{Planned: 9, Run: 1}, nil, nil, nil, ""},
+		"void test cases":    {report.Plans{Planned: 9, Run: 2, Void: 2}, nil, nil, nil, "no fault was injected"},
+		"one that counts":    {report.Plans{Planned: 9, Run: 2, Void: 1}, nil, nil, nil, ""},
 		"nothing was chosen": {report.Plans{}, nil, nil, nil, ""},
 		"a replay":           {report.Plans{Planned: 1}, &File{}, nil, nil, ""},
 		"interrupted":        {report.Plans{Planned: 9}, nil, errors.New("interrupted"), nil, ""},

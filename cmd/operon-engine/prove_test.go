@@ -13,6 +13,7 @@ import (
 	"github.com/operon-framework/operon/engine/ansible"
 	"github.com/operon-framework/operon/engine/helm"
 	"github.com/operon-framework/operon/internal/testing/testaid"
+	"github.com/operon-framework/operon/internal/tools/generate/kustomize"
 	"github.com/operon-framework/operon/prove"
 )
 
@@ -33,15 +34,15 @@ func TestRoleIsReliable(t *testing.T) {
 	prove.Run(t, test)
 }
 
-// The same for unchanged projects in the layout of Operator SDK, apart from their Roles: Operator SDK records events with another API.
+// The same for unchanged projects in the layout of Operator SDK.
 func TestProjectsOfOperatorSDKAreReliable(t *testing.T) {
 	t.Parallel()
 	for name, create := range map[string]func() engine.Engine{"helm-sdk": newHelm, "ansible-sdk": newAnsible} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := filepath.Join("..", "..", "internal", "tools", "project", "testdata", name)
+			dir := sdkProjects + name
 			test := proof(dir, create)
-			test.CRDs, test.RBAC, test.Plans = filepath.Join(dir, "config/crd/bases"), "", 10
+			test.CRDs, test.RBAC, test.Plans = filepath.Join(dir, "config/crd/bases"), built(t, filepath.Join(dir, "config/rbac")), 10
 			if name == "ansible-sdk" {
 				testaid.NeedsAnsible(t)
 				test.Settle, test.Budget = settleOfRoles, time.Minute
@@ -51,7 +52,33 @@ func TestProjectsOfOperatorSDKAreReliable(t *testing.T) {
 	}
 }
 
-const examples = "../../examples"
+// The same for an operator that stores its releases as Helm does. The number of revisions may differ between runs.
+func TestStoredReleasesAreReliable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testaid.Copy(t, dir, filepath.Join(examples, "mysqlcluster-helm"))
+	testaid.Edit(t, filepath.Join(dir, "watches.yaml"), "chart: helm-charts/mysqlcluster", "chart: helm-charts/mysqlcluster\n  storage: secret")
+	test := proof(dir, newHelm)
+	test.Plans = 20
+	prove.Run(t, test)
+}
+
+// built returns a file with the objects of a kustomization.
+func built(t *testing.T, dir string) string {
+	t.Helper()
+	objects, err := kustomize.BuildDirectory(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "built.yaml")
+	testaid.Write(t, file, string(objects))
+	return file
+}
+
+const (
+	examples    = "../../examples"
+	sdkProjects = "../../internal/tools/project/testdata/"
+)
 
 // settleOfRoles is longer than that of other operators, because a run of a role takes longer than a reconcile.
 const settleOfRoles = 2 * time.Second

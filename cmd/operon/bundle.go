@@ -10,16 +10,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/ship/bundle"
+	"github.com/operon-framework/operon/internal/ship/bundle/create"
 	"github.com/operon-framework/operon/internal/tools/doctor"
 )
 
 func newBundle() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bundle",
-		Short: "Check and convert bundles of the Operator Lifecycle Manager",
-		Long: `Check and convert operator bundles, the packages from which the Operator Lifecycle Manager (OLM)
+		Short: "Create, check and convert bundles of the Operator Lifecycle Manager",
+		Long: `Create, check and convert operator bundles, the packages from which the Operator Lifecycle Manager (OLM)
 installs operators. Both layouts are read: registry+v1, and the older one with a package.yaml file.`,
-		Example: `  operon bundle lint bundle
+		Example: `  operon bundle create --version 1.2.0 --image registry.example.com/web@sha256:...
+  operon bundle lint bundle
   operon bundle convert packages/memcached bundles`,
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -29,8 +31,72 @@ installs operators. Both layouts are read: registry+v1, and the older one with a
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newBundleLint(), newBundleConvert())
+	command.AddCommand(newBundleCreate(), newBundleLint(), newBundleCheck(), newBundleImage(), newBundleConvert())
 	return command
+}
+
+func newBundleCreate() *cobra.Command {
+	options, output := create.Options{}, output{}
+	command := &cobra.Command{
+		Use:   "create [DIR]",
+		Short: "Create a bundle of an operator project",
+		Long: `Create the bundle of the operator project in DIR (default: the current directory): the CSV, the CRDs and
+the other objects that "operon deploy" would install, in the layout registry+v1.
+
+Deployments, permissions, kinds, samples, webhooks and images in the CSV follow from the project.
+Descriptions, icons, links and maintainers come from the CSV in config/manifests/bases, if it exists.
+With --previous, the bundle replaces an older one. The same project gives the same bundle.
+
+The directory of the bundle must be empty, or hold a bundle of the package that Operon made, unless
+--overwrite is set. Manifests that the bundle no longer has are removed and listed. All other files stay.`,
+		Example: `  operon bundle create --version 1.2.0 --image registry.example.com/web@sha256:...
+  operon bundle create --version 1.3.0 --image registry.example.com/web:1.3.0 --previous ../web-1.2.0/bundle
+  operon bundle lint bundle`,
+		Args: oneDirectory,
+	}
+	set := command.Flags()
+	set.StringVar(&options.Version, "version", "", "`VERSION` of the operator, such as 1.2.0")
+	set.StringVar(&options.Image, "image", "", "`IMAGE` of the operator, best by digest")
+	set.StringVar(&options.Package, "package", "", "`NAME` of the package (default: that of the previous bundle, or of the operator)")
+	set.StringSliceVar(&options.Channels, "channels", nil, "`CHANNELS` that offer the version (default: those of the previous bundle, or alpha below 1.0.0, or stable)")
+	set.StringVar(&options.DefaultChannel, "default-channel", "", "default `CHANNEL` of the package (default: that of the previous bundle, or the first one)")
+	set.StringVar(&options.Previous, "previous", "", "`DIR` of the bundle that this one replaces")
+	set.StringVar(&options.SkipRange, "skip-range", "", "`RANGE` of versions that can be upgraded to this one directly, such as \">=1.0.0 <1.2.0\"")
+	set.StringVar(&options.Out, "to", "", "`DIR` of the bundle (default: the directory bundle of the project)")
+	set.BoolVar(&options.Overwrite, "overwrite", false, "replace the bundle in a directory with files that are not of a bundle of this package made by Operon")
+	set.StringVar(&options.Main, "main", "", "`DIR` of the main package, if the project has several")
+	output.addFlag(command, "the bundle")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := output.check(); err != nil {
+			return err
+		}
+		options.Dir = directoryOf(args)
+		made, err := create.Run(command.Context(), options)
+		if err != nil {
+			return err
+		}
+		return output.print(command.OutOrStdout(), forms{facts: made, text: func(out io.Writer) error { return printBundle(out, made) }})
+	}
+	return command
+}
+
+func printBundle(out io.Writer, made *create.Result) error {
+	var modes []string
+	for _, mode := range made.InstallModes {
+		modes = append(modes, string(mode))
+	}
+	lines := []string{fmt.Sprintf("%s: %s, in %s, for %s", made.Name, made.Dir, strings.Join(made.Channels, ", "), strings.Join(modes, ", "))}
+	if made.Replaces != "" {
+		lines = append(lines, "replaces "+made.Replaces)
+	}
+	for _, file := range made.Removed {
+		lines = append(lines, "removed "+file)
+	}
+	for _, note := range made.Notes {
+		lines = append(lines, "note: "+note)
+	}
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
+	return err
 }
 
 func newBundleLint() *cobra.Command {

@@ -193,6 +193,15 @@ func (p *progress) tell(doing string) {
 	})
 }
 
+// count shows how many of several things are done. It may be called from several goroutines, one at a time.
+func (p *progress) count(done, all int, doing string) {
+	if p.out == nil || done%25 != 0 && done != all {
+		return
+	}
+	p.shown.Store(true)
+	fmt.Fprintf(p.out, "\r\x1b[2K  %d of %d, %s", done, all, terminal.CutMiddle(terminal.Line(doing), terminal.DefaultWidth/2))
+}
+
 func (p *progress) done() {
 	if p.timer != nil {
 		p.timer.Stop()

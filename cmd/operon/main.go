@@ -89,8 +89,8 @@ var groups = []struct {
 	commands []func() *cobra.Command
 }{
 	{"Develop", []func() *cobra.Command{newInit, newCreate, newGenerate, newUp, newDown, newExplain}},
-	{"Test", []func() *cobra.Command{newLint, newProve, newCRD}},
-	{"Ship", []func() *cobra.Command{newBuild, newDeploy, newUndeploy, newLogs, newRestart, newImage, newChart, newBundle}},
+	{"Test", []func() *cobra.Command{newTest, newLint, newProve, newCRD}},
+	{"Ship", []func() *cobra.Command{newBuild, newDeploy, newUndeploy, newLogs, newRestart, newImage, newChart, newBundle, newCatalog, newOLM}},
 	{"Local cluster", []func() *cobra.Command{newCluster, newKubectl}},
 	{"Other", []func() *cobra.Command{newDoctor, newCompletion, newVersion}},
 }
@@ -164,9 +164,9 @@ func newHelp() *cobra.Command {
 // elsewhere maps commands of other tools to the commands of operon.
 var elsewhere = map[string]string{
 	"dev": "up", "run": "up", "start": "up", "stop": "down", "serve": "up", "apply": "deploy", "install": "deploy", "uninstall": "undeploy", "delete": "down", "destroy": "down", "clean": "down",
-	"test": "prove", "chaos": "prove", "fuzz": "prove", "vet": "lint", "check": "lint", "validate": "lint", "scorecard": "lint", "describe": "explain", "why": "explain", "new": "init", "add": "create", "scaffold": "create",
+	"molecule": "test", "verify": "test", "chaos": "prove", "fuzz": "prove", "vet": "lint", "check": "lint", "validate": "lint", "scorecard": "lint", "describe": "explain", "why": "explain", "new": "init", "add": "create", "scaffold": "create",
 	"manifests": "generate", "codegen": "generate", "docker-build": "build", "push": "build", "env": "cluster env", "reset": "cluster reset", "status": "cluster status", "cluster create": "cluster up", "cluster start": "cluster up", "cluster new": "cluster up",
-	"cluster delete": "cluster down", "cluster stop": "cluster down", "cluster rm": "cluster down", "cluster get": "cluster list", "cluster describe": "cluster status", "cluster info": "cluster status", "image build": "build", "image list": "image ls", "image push": "build", "create controller-runtime": "create controller",
+	"cluster delete": "cluster down", "cluster stop": "cluster down", "cluster rm": "cluster down", "cluster get": "cluster list", "cluster describe": "cluster status", "cluster info": "cluster status", "image build": "build", "image list": "image ls", "image push": "build", "create controller-runtime": "create controller", "olm list": "olm status", "olm describe": "olm explain", "olm delete": "olm remove",
 }
 
 func suggestion(command *cobra.Command, typed string) string {

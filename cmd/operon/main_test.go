@@ -137,7 +137,16 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"prove --rbac a":                      "operon: --rbac needs --run",
 		"doctor --color blue":                 "operon: --color blue: want auto, always or never",
 		"doctor -v -q":                        "operon: use --verbose or --quiet, not both",
-		"version now":                         `operon: unexpected argument "now"`,
+		"olm stats":                           `operon: unknown command "stats" for "operon olm"; did you mean "operon olm status"?`,
+		"olm list":                            `operon: unknown command "list" for "operon olm"; did you mean "operon olm status"?`,
+		"olm status -n a -A":                  "operon: use --namespace or --all-namespaces, not both",
+		"olm status --cluster a --context b":  "operon: --cluster is for local clusters",
+		"olm explain":                         "operon: want the name of one Subscription, ClusterServiceVersion or InstallPlan",
+		"olm plan a b":                        "operon: want the name of one InstallPlan",
+		"olm upgrade a -o json":               "operon: --output needs --dry-run",
+		"olm install --image a --push b":      "operon: --push is for an image that is made, and --image names an existing one",
+		"olm uninstall --keep-operators --delete-crds": "operon: --delete-crds deletes the operators, which --keep-operators keeps",
+		"version now": `operon: unexpected argument "now"`,
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()

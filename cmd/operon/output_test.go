@@ -20,8 +20,15 @@ var withOutput = map[string]struct {
 	arguments string
 	objects   bool
 }{
-	"build": {}, "doctor": {}, "generate": {}, "lint": {}, "prove": {}, "version": {},
+	"build": {}, "doctor": {}, "generate": {}, "lint": {}, "prove": {}, "test": {}, "version": {},
 	"bundle convert":    {arguments: "x y"},
+	"bundle check":      {arguments: "x"},
+	"bundle create":     {arguments: "x"},
+	"catalog diff":      {arguments: "x y"},
+	"catalog graph":     {arguments: "x y"},
+	"catalog image":     {arguments: "x --image y"},
+	"catalog validate":  {arguments: "x"},
+	"bundle image":      {arguments: "x --image y"},
 	"chart index":       {arguments: "x"},
 	"chart package":     {},
 	"chart push":        {arguments: "x y"},
@@ -32,6 +39,13 @@ var withOutput = map[string]struct {
 	"crd check":         {arguments: "x", objects: true},
 	"deploy":            {arguments: "--image x", objects: true},
 	"explain":           {arguments: "pod/x", objects: true},
+	"olm explain":       {arguments: "x"},
+	"olm install":       {objects: true},
+	"olm plan":          {arguments: "x"},
+	"olm remove":        {arguments: "x", objects: true},
+	"olm status":        {objects: true},
+	"olm uninstall":     {objects: true},
+	"olm upgrade":       {arguments: "x --dry-run"},
 	"undeploy":          {objects: true},
 	"up":                {arguments: "--once", objects: true},
 }
@@ -58,7 +72,7 @@ func TestEveryOutputFlag(t *testing.T) {
 		found++
 		want := "text, json or yaml"
 		switch {
-		case path == "lint", path == "bundle lint":
+		case path == "lint", path == "bundle lint", path == "bundle check":
 			want = "text, json, yaml or sarif"
 		case with.objects:
 			want = "text, json, yaml or name"

@@ -47,6 +47,8 @@ func TestCommandsReadTheProjectFile(t *testing.T) {
 		"up":                          "cluster=dev main=cmd/manager",
 		"up --cluster other --main x": "cluster=other main=x",
 		"down":                        "cluster=", // the cluster of the last up
+		"test":                        "cluster=dev",
+		"test --context x":            "context=x cluster=",
 		"prove":                       "main=cmd/manager namespace=",
 		"prove --run x":               "main=",
 		"lint":                        "main=cmd/manager",
@@ -83,7 +85,7 @@ func TestMistakesInTheProjectFile(t *testing.T) {
 	dir := writeProjectFile(t, "image: web:1.0\nreplica: 3\n")
 	const want = "operon: operon.yaml:2: unknown key \"replica\"; did you mean \"replicas\"?\n"
 	for _, call := range []string{
-		"build", "deploy", "undeploy", "logs", "restart", "up", "prove", "lint", "generate", "explain a/b", "crd check x",
+		"build", "deploy", "undeploy", "logs", "restart", "up", "test", "prove", "lint", "generate", "explain a/b", "crd check x",
 		"image from-dir x --image y", "image from-debian x --image y", "kubectl get pods", "cluster status", "image ls",
 	} {
 		command := asOperonIn(t, strings.Fields(call)...)

@@ -68,7 +68,7 @@ func (v *proving) outside(target prove.Target) []string {
 		look("build and run", target.Dir)
 	}
 	look("build and run", mainOf(target))
-	for _, path := range []string{target.CRDs, target.Samples, target.Setup, target.RBAC, target.Steps} {
+	for _, path := range []string{target.CRDs, target.Samples, target.Setup, target.RBAC, target.Steps, target.Accept} {
 		if !within(v.target.Dir, path) {
 			look("read", path)
 		}

@@ -45,6 +45,7 @@ func TestAReplayRunsOnlyWhatTheCommandLineNames(t *testing.T) {
 		"a main package elsewhere":     {prove.Target{Dir: dir, Main: "../x"}, proving{}, "build and run "},
 		"a project behind a link":      {prove.Target{Dir: filepath.Join(dir, "link")}, proving{}, "build and run "},
 		"manifests elsewhere":          {prove.Target{Dir: dir, Setup: outside}, proving{}, "read " + outside},
+		"accepted findings elsewhere":  {prove.Target{Dir: dir, Accept: "/etc/passwd"}, proving{}, "read /etc/passwd"},
 		"manifests of a given project": {prove.Target{Dir: dir, Setup: outside}, proving{target: prove.Target{Dir: outside}}, ""},
 		"a cluster elsewhere":          {prove.Target{Dir: dir}, proving{kubeconfig: remote}, "in the cluster at https://10.0.0.1:6443"},
 		"a cluster on this machine":    {prove.Target{Dir: dir}, proving{kubeconfig: loopback}, ""},

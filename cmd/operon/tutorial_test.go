@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,15 +30,9 @@ var unpasted = map[string]string{
 func TestReadmeAndTutorial(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
-	checkout, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	start := r.dir
 	r.env = append(r.env, "TMPDIR="+start)
-	if err := os.Symlink(checkout, filepath.Join(start, "operon")); err != nil {
-		t.Fatal(err)
-	}
+	r.clone()
 	content, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -67,49 +61,6 @@ func TestReadmeAndTutorial(t *testing.T) {
 	r.paste(blocks[last][1])
 }
 
-// The PodRequest walkthrough works as described, with real containers, and results in examples/podrequest.
-func TestPodRequestWalkthrough(t *testing.T) {
-	t.Parallel()
-	r := newReader(t)
-	r.follow("../../docs/walkthroughs/podrequest.md")
-	const example = "../../examples/podrequest"
-	for _, file := range []string{"podrequest.go", "api/v1alpha1/podrequest_types.go", "config/samples/podrequest.yaml"} {
-		got, err := os.ReadFile(filepath.Join(r.dir, file))
-		want, wantErr := os.ReadFile(filepath.Join(example, file))
-		if err := errors.Join(err, wantErr); err != nil {
-			t.Fatal(err)
-		}
-		here := strings.ReplaceAll(string(got), "jewzaam.org/pod-operator/", "github.com/operon-framework/operon/examples/podrequest/")
-		if here != string(want) {
-			t.Errorf("%s of the example is not what the page comes to:\n%s", file, got)
-		}
-	}
-}
-
-// The MySQLCluster walkthrough works as described, with MariaDB in real containers, and results in examples/mysqlcluster-ansible.
-func TestMySQLClusterWalkthrough(t *testing.T) {
-	t.Parallel()
-	r := newReader(t)
-	r.follow("../../docs/walkthroughs/mysqlcluster.md")
-	const example = "../../examples/mysqlcluster-ansible"
-	err := filepath.WalkDir(example, func(path string, file fs.DirEntry, err error) error {
-		if err != nil || file.IsDir() || file.Name() == "README.md" {
-			return err
-		}
-		name, err := filepath.Rel(example, path)
-		if err != nil {
-			return err
-		}
-		if got := testaid.Read(t, filepath.Join(r.dir, name)); got != testaid.Read(t, path) {
-			t.Errorf("%s of the example is not what the page comes to:\n%s", name, got)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // lacks matches the error on a machine that lacks something for containers or their images.
 var lacks = regexp.MustCompile("this machine cannot run a container node|have no package busybox-static")
 
@@ -119,11 +70,13 @@ const patienceOfReaders = 20 * time.Minute
 // reader follows a page like a user who has only that page.
 type reader struct {
 	t *testing.T
-	// dir is the current directory of the reader, env the environment of commands.
-	dir string
-	env []string
+	// dir is the current directory of the reader, env the environment of commands, and bin a directory for programs.
+	dir, bin string
+	env      []string
 	// edited is the file that the text named last.
 	edited string
+	// here replaces parts of pages that another process on this machine may use.
+	here *strings.Replacer
 }
 
 func newReader(t *testing.T) *reader {
@@ -142,14 +95,23 @@ func newReader(t *testing.T) *reader {
 			t.Errorf("%v\n%s", err, said)
 		}
 	})
-	return &reader{t: t, dir: t.TempDir(), env: append(os.Environ(),
+	return &reader{t: t, dir: t.TempDir(), bin: bin, here: strings.NewReplacer(), env: append(os.Environ(),
 		"PATH="+bin+":"+os.Getenv("PATH"), "OPERON_HOME="+home, "OPERON_CLUSTER_BINARY="+cluster, "GOFLAGS=-mod=readonly", "GOPROXY=off")}
 }
 
 var (
 	block     = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
-	fileNamed = regexp.MustCompile("`([\\w./-]+\\.(?:go|ya?ml|j2|sh))`")
+	fileNamed = regexp.MustCompile("`([\\w./-]+\\.(?:go|ya?ml|json|j2|sh))`")
 )
+
+// clone links this checkout to the current directory, in place of a clone.
+func (r *reader) clone() {
+	r.t.Helper()
+	checkout, err := filepath.Abs("../..")
+	if err := errors.Join(err, os.Symlink(checkout, filepath.Join(r.dir, "operon"))); err != nil {
+		r.t.Fatal(err)
+	}
+}
 
 // shortFolder is t.TempDir without the name of the test: the path of a home has to be short enough for the paths of sockets.
 func shortFolder(t *testing.T) string {
@@ -169,10 +131,7 @@ func shortFolder(t *testing.T) string {
 // follow executes the instructions of a page.
 func (r *reader) follow(page string) {
 	r.t.Helper()
-	content, err := os.ReadFile(page)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	content := []byte(r.here.Replace(testaid.Read(r.t, page)))
 	last := 0
 	for _, at := range block.FindAllSubmatchIndex(content, -1) {
 		for _, named := range fileNamed.FindAllSubmatch(content[last:at[0]], -1) {
@@ -182,9 +141,11 @@ func (r *reader) follow(page string) {
 		switch text := string(content[at[4]:at[5]]); string(content[at[2]:at[3]]) {
 		case "sh":
 			r.session(text)
+		case "terminal":
+			r.open(text)
 		case "diff":
 			r.edit(text)
-		case "go", "yaml", "jinja", "bash":
+		case "go", "yaml", "json", "jinja", "bash":
 			r.write(text)
 		}
 		if r.t.Failed() {
@@ -203,6 +164,9 @@ func (r *reader) paste(block string) {
 	run := exec.CommandContext(ctx, "sh", "-exc", block+"pwd > '"+where+"'")
 	run.Dir, run.Env, run.WaitDelay = r.dir, r.env, time.Second
 	printed, err := run.CombinedOutput()
+	if err != nil && lacks.Match(printed) {
+		testaid.Lacks(r.t, "%s", printed)
+	}
 	if err != nil {
 		r.t.Fatalf("%v:\n%s", err, printed)
 	}
@@ -211,6 +175,25 @@ func (r *reader) paste(block string) {
 		r.t.Fatal(err)
 	}
 	r.dir = strings.TrimSpace(string(dir))
+}
+
+// open runs a command in a terminal of its own until the test ends. Then it is interrupted, and has to end.
+func (r *reader) open(command string) {
+	r.t.Helper()
+	run := exec.Command("sh", "-c", "exec "+command)
+	var printed bytes.Buffer
+	run.Dir, run.Env, run.Stdout, run.Stderr, run.WaitDelay = r.dir, r.env, &printed, &printed, time.Second
+	if err := run.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		if err := run.Process.Signal(os.Interrupt); err != nil {
+			r.t.Errorf("interrupt %s: %v", command, err)
+		}
+		if err := run.Wait(); err != nil || r.t.Failed() {
+			r.t.Errorf("$ %s\n%s%v", command, printed.String(), err)
+		}
+	})
 }
 
 // session runs the commands of a block, and compares their output if the page shows it.

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,52 +14,94 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 // The workflows that `operon init --ci` writes work as described: their commands run one at a time, except the ones that need
-// GitHub or a released version of Operon. The release contains the files that install the operator.
+// GitHub, root or a released version of Operon, and `operon prove`, which takes all of its budget. The release contains the files that
+// install the operator.
 func TestWorkflows(t *testing.T) {
 	t.Parallel()
-	r := newReader(t)
-	r.paste("operon init web-operator --ci --module workflows.example.com/web-operator\ncd web-operator\n" +
-		"operon create api --group web --version v1alpha1 --kind Site\n")
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	t.Cleanup(server.Close)
-	image := strings.TrimPrefix(server.URL, "http://") + "/team/web-operator"
-	r.env = append(r.env, "HOME="+r.dir, "IMAGE="+image, "GITHUB_REF_NAME=v1.2.3", "REGISTRY_USER=somebody", "REGISTRY_PASSWORD=secret",
-		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
-	r.workflow(".github/workflows/test.yaml", "operon generate --check", "operon lint", "go test ./...")
-	r.workflow(".github/workflows/release.yaml", "operon build", "operon generate")
+	for operator, create := range map[string]struct {
+		commands, tests string
+		platforms       int
+	}{
+		"web-operator": {
+			"operon init web-operator --ci --module workflows.example.com/web-operator\ncd web-operator\noperon create api --group web --version v1alpha1 --kind Site\n",
+			"go test ./...", 2,
+		},
+		"till-operator":  {"operon init till-operator --ci --from helm operon/engine/helm/testdata/till/helm-charts/till\ncd till-operator\n", "", 2},
+		"kiosk-operator": {"operon init kiosk-operator --ci --from ansible\ncd kiosk-operator\n", "", 1},
+	} {
+		t.Run(operator, func(t *testing.T) {
+			t.Parallel()
+			r := newReader(t)
+			r.clone()
+			r.paste(create.commands)
+			server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+			t.Cleanup(server.Close)
+			team := strings.TrimPrefix(server.URL, "http://") + "/team"
+			r.env = append(r.env, "HOME="+r.dir, "IMAGE="+team+"/"+operator, "GITHUB_REF_NAME=v1.2.3", "REGISTRY_USER=somebody", "REGISTRY_PASSWORD=secret",
+				"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
+			r.workflow(".github/workflows/test.yaml", "operon generate --check", "operon lint", create.tests)
+			r.workflow(".github/workflows/release.yaml", "operon build", "operon generate")
+			r.released(team, operator, create.platforms)
+			r.paste("test \"$(stat -c %a .docker/config.json)\" = 600\n")
+		})
+	}
+}
 
-	tagged, err := name.NewTag(image + ":v1.2.3")
-	if err != nil {
-		t.Fatal(err)
+// released checks what a release of version 1.2.3 has published.
+func (r *reader) released(team, operator string, platforms int) {
+	r.t.Helper()
+	if got := r.platforms(team + "/" + operator + ":v1.2.3"); got != platforms {
+		r.t.Errorf("the image is for %d platforms, want %d", got, platforms)
 	}
-	index, err := remote.Index(tagged)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if manifest, err := index.IndexManifest(); err != nil || len(manifest.Manifests) < 2 {
-		t.Errorf("the image is %+v, %v", manifest, err)
-	}
-	install, err := os.ReadFile(filepath.Join(r.dir, "dist", "install.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"kind: CustomResourceDefinition", "kind: ServiceAccount", "kind: ClusterRoleBinding", "kind: Deployment", "image: " + image + ":v1.2.3"} {
-		if !strings.Contains(string(install), want) {
-			t.Errorf("dist/install.yaml lacks %q", want)
+	install := testaid.Read(r.t, filepath.Join(r.dir, "dist", "install.yaml"))
+	for _, want := range []string{"kind: CustomResourceDefinition", "kind: ServiceAccount", "kind: ClusterRoleBinding", "kind: Deployment", "image: " + team + "/" + operator + ":v1.2.3"} {
+		if !strings.Contains(install, want) {
+			r.t.Errorf("dist/install.yaml lacks %q", want)
 		}
 	}
-	chart, err := name.NewTag(strings.TrimSuffix(image, "web-operator") + "charts/web-operator:1.2.3")
+	if got := r.platforms(team + "/charts/" + operator + ":1.2.3"); got != 1 {
+		r.t.Errorf("the chart in the registry is for %d platforms", got)
+	}
+	if got := r.platforms(team + "/" + operator + "-bundle:v1.2.3"); got != 1 {
+		r.t.Errorf("the bundle in the registry is for %d platforms", got)
+	}
+	r.paste("tar -tzf dist/" + operator + "-1.2.3.tgz | grep -qx " + operator + "/Chart.yaml\n")
+}
+
+// platforms returns the number of images that an image or artifact in a registry consists of.
+func (r *reader) platforms(of string) int {
+	r.t.Helper()
+	tag, err := name.NewTag(of)
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	if _, err := remote.Image(chart); err != nil {
-		t.Errorf("the chart is not in the registry: %v", err)
+	found, err := remote.Get(tag)
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	r.paste("tar -tzf dist/web-operator-1.2.3.tgz | grep -qx web-operator/Chart.yaml\n")
-	r.paste("test \"$(stat -c %a .docker/config.json)\" = 600\n")
+	if !found.MediaType.IsIndex() {
+		return 1
+	}
+	index, err := found.ImageIndex()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, one := range manifest.Manifests {
+		if one.Platform != nil && one.Platform.OS == "linux" {
+			named[one.Platform.Architecture] = true
+		}
+	}
+	return len(named)
 }
 
 // goEnv returns a setting of go. It is for commands for which $HOME is another directory.
@@ -72,6 +115,9 @@ func goEnv(t *testing.T, name string) string {
 	}
 	return strings.TrimSpace(string(value))
 }
+
+// notHere matches the steps of workflows that do not run in a test.
+var notHere = regexp.MustCompile(`^(install operon|publish)\n|^[^\n]*\n(sudo|operon prove) `)
 
 // workflow runs the commands in the steps of a workflow. They must include the wanted ones.
 func (r *reader) workflow(file string, wanted ...string) {
@@ -91,7 +137,7 @@ func (r *reader) workflow(file string, wanted ...string) {
 	ran := ""
 	for _, job := range workflow.Jobs {
 		for _, step := range job.Steps {
-			if step.Run == "" || step.Name == "install operon" || step.Name == "publish" {
+			if step.Run == "" || notHere.MatchString(step.Name+"\n"+step.Run) {
 				continue
 			}
 			r.paste(step.Run + "\n")

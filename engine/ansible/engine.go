@@ -58,9 +58,9 @@ func (*Engine) Name() string { return "ansible" }
 // Fields implements engine.Engine. maxRunnerArtifacts and watchClusterScopedResources have no effect: runs leave no files,
 // and cluster-scoped objects are always watched.
 func (*Engine) Fields() engine.Fields {
-	return engine.Fields{Selecting: []string{"role", "playbook"}, Others: []string{
+	return engine.Fields{Selecting: []string{"role", "playbook"}, Environment: true, Others: []string{
 		"vars", "finalizer", "manageStatus", "blacklist", "maxRunnerArtifacts", "snakeCaseParameters", "watchAnnotationsChanges",
-		"watchClusterScopedResources", "markUnsafe",
+		"watchClusterScopedResources", "markUnsafe", "prune",
 	}}
 }
 

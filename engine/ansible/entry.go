@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/engine"
 	"github.com/operon-framework/operon/engine/ansible/internal/content"
@@ -43,7 +42,7 @@ type entry struct {
 }
 
 // switches are the fields of an entry that are true or false.
-type switches struct{ manageStatus, snakeCase, annotations, unsafe bool }
+type switches struct{ manageStatus, snakeCase, annotations, unsafe, prunes bool }
 
 // source is a role or a playbook. One of the fields is set.
 type source struct{ role, playbook string }
@@ -82,17 +81,19 @@ func (e *Engine) read(w *engine.Watch) (*entry, error) {
 		into any
 	}{
 		{"manageStatus", &t.manageStatus}, {"snakeCaseParameters", &t.snakeCase}, {"watchAnnotationsChanges", &t.annotations},
-		{"markUnsafe", &t.unsafe}, {"blacklist", &ignored}, {"vars", &t.vars}, {"maxRunnerArtifacts", &artifacts},
+		{"markUnsafe", &t.unsafe}, {"prune", &t.prunes}, {"blacklist", &ignored}, {"vars", &t.vars}, {"maxRunnerArtifacts", &artifacts},
 		{"watchClusterScopedResources", &clusterScoped},
 	} {
 		if err := w.Decode(field.name, field.into); err != nil {
 			return nil, err
 		}
 	}
+	if t.prunes && !t.manageStatus {
+		return nil, w.Errorf("prune", "prune needs the status, in which runs are recorded: remove manageStatus: false")
+	}
 	for _, kind := range ignored {
 		t.ignored = append(t.ignored, schema.GroupVersionKind(kind))
 	}
-	t.vars = expand(t.vars).(map[string]any)
 	if w.ReconcilePeriod > 0 {
 		t.period = w.ReconcilePeriod
 	}
@@ -119,7 +120,7 @@ func (e *Engine) source(w *engine.Watch, dir string) (source, error) {
 	if err := errors.Join(w.Decode("role", &role), w.Decode("playbook", &playbook)); err != nil {
 		return source{}, err
 	}
-	found, err := e.find(dir, os.Expand(role, variable), os.Expand(playbook, variable))
+	found, err := e.find(dir, role, playbook)
 	if err != nil {
 		field := "role"
 		if playbook != "" {
@@ -147,11 +148,11 @@ func (e *Engine) readFinalizer(t *entry) error {
 	if read.Role == "" && read.Playbook == "" && read.Vars == nil {
 		return t.watch.Errorf("finalizer", "the finalizer %s needs a role, a playbook or vars", read.Name)
 	}
-	t.finalizer = &finalizer{name: read.Name, source: t.main, vars: expand(read.Vars).(map[string]any)}
+	t.finalizer = &finalizer{name: read.Name, source: t.main, vars: read.Vars}
 	if read.Role == "" && read.Playbook == "" {
 		return nil
 	}
-	found, err := e.find(t.dir, os.Expand(read.Role, variable), os.Expand(read.Playbook, variable))
+	found, err := e.find(t.dir, read.Role, read.Playbook)
 	if err != nil {
 		return t.watch.Errorf("finalizer", "finalizer: %w", err)
 	}
@@ -269,43 +270,6 @@ func (t *entry) environment() error {
 		*v.into = n
 	}
 	return nil
-}
-
-// variable returns the value of an environment variable, or the reference to it if it is not set.
-func variable(name string) string {
-	if value, ok := os.LookupEnv(name); ok {
-		return value
-	}
-	return "${" + name + "}"
-}
-
-// expand replaces $NAME and ${NAME} in all strings. A string that is replaced has the type that YAML gives it.
-func expand(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		for key, item := range value {
-			value[key] = expand(item)
-		}
-	case []any:
-		for i, item := range value {
-			value[i] = expand(item)
-		}
-	case string:
-		expanded := os.Expand(value, variable)
-		if expanded == value {
-			return value
-		}
-		var parsed any
-		if err := yaml.Unmarshal([]byte(expanded), &parsed); err != nil {
-			return expanded
-		}
-		switch parsed.(type) {
-		case bool, float64, int64:
-			return parsed
-		}
-		return expanded
-	}
-	return value
 }
 
 // exists reports whether a file exists.

@@ -29,6 +29,7 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 			j.failures, j.furthest = earlier.failures, earlier.furthest
 		}
 	}
+	before := lastRun(object, j)
 	c.jobs[object.UID] = j
 	c.mu.Unlock()
 	session := &proxy.Session{Ignored: c.ignored, Managed: c.shared.kinds, Owner: proxy.Owner{
@@ -43,6 +44,9 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 		runSeconds.WithLabelValues(c.watch.Kind.Kind).Observe(time.Since(started).Seconds())
 		if c.stop.Err() != nil {
 			return // a run that ended because the operator ends says nothing about the object
+		}
+		if !deleting {
+			c.prune(ctx, session, before, run)
 		}
 		c.finish(j, run, result, session)
 		c.sweep(ctx)

@@ -57,13 +57,3 @@ func TestInput(t *testing.T) {
 		t.Error("a spec that is a list is accepted")
 	}
 }
-
-// Variables of the environment are replaced where they are set, with the types that YAML gives their values.
-func TestExpand(t *testing.T) {
-	t.Setenv("STALL_SIZE", "3")
-	t.Setenv("STALL_NAME", "best of 3")
-	got, err := json.Marshal(expand(map[string]any{"size": "$STALL_SIZE", "list": []any{"${STALL_NAME}", "${STALL_UNSET}", 1}, "plain": "3"}))
-	if err != nil || string(got) != `{"list":["best of 3","${STALL_UNSET}",1],"plain":"3","size":3}` {
-		t.Errorf("expanded to %s, %v", got, err)
-	}
-}

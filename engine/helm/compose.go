@@ -45,6 +45,8 @@ type composer struct {
 	overrides overrides
 	sources   []source
 	cluster   *cluster
+	// storage stores the releases as Helm does. It is nil if they are not stored.
+	storage *storage
 	// hideOverrides keeps the values of overrides out of events.
 	hideOverrides bool
 
@@ -63,6 +65,8 @@ type pass struct {
 	rendered *rendered
 	// blocked is the reason why the hooks that run first are not done.
 	blocked string
+	// declared are the names and statuses of the release Secrets that were declared.
+	declared map[string]string
 	// more means that hooks follow when all objects are applied.
 	more bool
 }
@@ -109,6 +113,9 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 	adopted, err := earlier(object)
 	if err != nil {
 		out.Warning(ReasonChartError, fmt.Sprintf("the manifest of the earlier operator cannot be read: %v", err))
+	}
+	if ok, err := c.store(ctx, object, p, out); !ok {
+		return err
 	}
 	for _, rendered := range r.objects {
 		options := optionsOf(object, rendered)
@@ -163,7 +170,7 @@ func (c *composer) release(ctx context.Context, object *engine.Object, reader Re
 	if err != nil {
 		return nil, err
 	}
-	revision, err := revisionOf(ctx, object, reader)
+	revision, next, err := c.revisionOf(ctx, object, reader)
 	if err != nil {
 		return nil, err
 	}
@@ -173,10 +180,10 @@ func (c *composer) release(ctx context.Context, object *engine.Object, reader Re
 			lookup: &lookup{ctx: ctx, reader: reader, mapper: c.cluster.mapper}, generated: kept, capabilities: c.cluster.capabilities,
 		}
 		r, err := c.chart.render(ctx, in)
-		if err != nil || !changed(object, r) || object.Status.DeployedRelease == nil {
+		if err != nil || next == revision || !changed(object, r) {
 			return r, err
 		}
-		in.revision, in.generated = revision+1, newGenerated(kept.data)
+		in.revision, in.generated = next, newGenerated(kept.data)
 		return c.chart.render(ctx, in)
 	}
 	without := trial()

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -35,6 +36,9 @@ func (d *deleting) Finalize(ctx context.Context, object *engine.Object, out *ope
 		generate(data)
 		return err
 	})
+	if terminal := (interface{ Stalled() string })(nil); err != nil && !errors.As(err, &terminal) {
+		return err
+	}
 	if err != nil {
 		out.Warning(ReasonChartError, fmt.Sprintf("The hooks of the deletion are skipped: %v", err))
 		return nil

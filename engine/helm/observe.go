@@ -41,11 +41,14 @@ func (c *composer) Observe(_ context.Context, object *engine.Object, seen *opero
 		set(conditionIrreconcilable, "ReconcileError", message)
 	case reason == "" && p != nil && p.rendered != nil:
 		r := p.rendered
+		if c.storage != nil {
+			c.storage.wrote(object, p.declared)
+		}
 		meta.RemoveStatusCondition(&status.Conditions, conditionFailed)
 		meta.RemoveStatusCondition(&status.Conditions, conditionIrreconcilable)
 		set(conditionDeployed, event(r.revision <= 1)+"Successful", r.notes[:min(len(r.notes), maxNotes)])
-		if changed(object, r) && p.more {
-			seen.RequeueAfter(time.Millisecond) // hooks follow
+		if changed(object, r) && (p.more || c.storage != nil) {
+			seen.RequeueAfter(time.Millisecond) // hooks follow, or the status of the stored release
 		}
 		status.DeployedRelease = &engine.Release{Name: object.Name, Revision: r.revision, Digest: r.digest, Manifest: r.manifest}
 	}

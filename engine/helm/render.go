@@ -51,6 +51,9 @@ type rendered struct {
 	objects []*unstructured.Unstructured
 	hooks   []*release.Hook
 	notes   string
+	// manifests are the texts from which objects were read, and values those that were passed to the chart.
+	manifests []releaseutil.Manifest
+	values    map[string]any
 	// manifest is the text of the objects, without the data of Secrets.
 	manifest string
 	// digest identifies objects and hooks.
@@ -67,7 +70,7 @@ func (c *Chart) render(ctx context.Context, in input) (*rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rendered{revision: in.revision}
+	r := &rendered{revision: in.revision, values: in.values}
 	for file := range files {
 		switch {
 		case path.Base(file) == "NOTES.txt":
@@ -83,7 +86,7 @@ func (c *Chart) render(ctx context.Context, in input) (*rendered, error) {
 	if err != nil {
 		return nil, c.invalid(err)
 	}
-	r.hooks = hooks
+	r.hooks, r.manifests = hooks, manifests
 	slices.SortStableFunc(r.hooks, func(a, b *release.Hook) int { return a.Weight - b.Weight })
 	for _, manifest := range manifests {
 		objects, err := parse(manifest.Content)
@@ -92,7 +95,7 @@ func (c *Chart) render(ctx context.Context, in input) (*rendered, error) {
 		}
 		r.objects = append(r.objects, objects...)
 	}
-	r.describe(manifests)
+	r.describe()
 	return r, nil
 }
 
@@ -162,21 +165,28 @@ func parse(document string) ([]*unstructured.Unstructured, error) {
 }
 
 // describe sets the manifest and the digest.
-func (r *rendered) describe(manifests []releaseutil.Manifest) {
+func (r *rendered) describe() {
 	sum := sha256.New()
-	var text strings.Builder
-	for _, manifest := range manifests {
-		content := strings.TrimSpace(manifest.Content)
-		fmt.Fprintf(sum, "%s\x00%s\x00", manifest.Name, content)
-		if manifest.Head.Kind == "Secret" {
-			content = "# a Secret, which is not shown"
-		}
-		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", manifest.Name, content)
+	for _, manifest := range r.manifests {
+		fmt.Fprintf(sum, "%s\x00%s\x00", manifest.Name, strings.TrimSpace(manifest.Content))
 	}
 	for _, hook := range r.hooks {
 		fmt.Fprintf(sum, "%s\x00%s\x00", hook.Path, hook.Manifest)
 	}
-	r.manifest, r.digest = text.String(), hex.EncodeToString(sum.Sum(nil)[:16])
+	r.manifest, r.digest = r.text(true), hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// text returns the text of the objects, with or without Secrets.
+func (r *rendered) text(hideSecrets bool) string {
+	var text strings.Builder
+	for _, manifest := range r.manifests {
+		content := strings.TrimSpace(manifest.Content)
+		if hideSecrets && manifest.Head.Kind == "Secret" {
+			content = "# a Secret, which is not shown"
+		}
+		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", manifest.Name, content)
+	}
+	return text.String()
 }
 
 // merge returns the values of several sources. Later sources take precedence.

@@ -3,12 +3,8 @@ package helm
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 
@@ -24,27 +20,41 @@ func takenOver(object *engine.Object) bool {
 	return recorded != nil && recorded.Name != "" && recorded.Digest == ""
 }
 
-// revisionOf returns the revision of a release from the status, or from the release Secrets of an earlier operator, or 1.
-func revisionOf(ctx context.Context, object *engine.Object, reader Reader) (int64, error) {
-	revision := int64(1)
+// revisionOf returns the revision of a release from the status, or from the release Secrets of an earlier operator, and the revision
+// if what is rendered differs. They are equal if there is no revision yet, or if Helm made a newer one.
+func (c *composer) revisionOf(ctx context.Context, object *engine.Object, reader Reader) (now, next int64, err error) {
 	if recorded := object.Status.DeployedRelease; recorded != nil {
-		revision = max(revision, recorded.Revision)
+		now = max(1, recorded.Revision)
 	}
-	if !takenOver(object) {
-		return revision, nil
+	if c.storage == nil && !takenOver(object) {
+		return max(1, now), now + 1, nil
 	}
-	secrets := &metav1.PartialObjectMetadataList{}
-	secrets.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("SecretList"))
-	secrets.APIVersion = "v1"
-	if err := reader.List(ctx, secrets, client.MatchingLabels{"owner": "helm", "name": object.Name}); err != nil {
-		return 0, fmt.Errorf("list the release Secrets of the earlier operator: %w", err)
+	foreign, err := foreignRevision(ctx, object, reader)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case takenOver(object):
+		now = max(now, foreign)
+		return now, now + 1, nil
+	case foreign > now:
+		return foreign + 1, foreign + 1, nil
 	}
-	for _, secret := range secrets.Items {
-		if version, err := strconv.ParseInt(secret.Labels["version"], 10, 64); err == nil {
-			revision = max(revision, version)
+	return max(1, now), now + 1, nil
+}
+
+// foreignRevision returns the highest revision in release Secrets that this engine did not write, or 0.
+func foreignRevision(ctx context.Context, object *engine.Object, reader Reader) (int64, error) {
+	secrets, err := releaseSecrets(ctx, object, reader)
+	if err != nil {
+		return 0, err
+	}
+	var highest int64
+	for i := range secrets {
+		if secrets[i].Annotations[digestAnnotation] == "" {
+			highest = max(highest, versionOf(object, &secrets[i]))
 		}
 	}
-	return revision, nil
+	return highest, nil
 }
 
 // earlier returns the objects that an earlier Helm operator created for an object, by keyOf. They become children.

@@ -24,7 +24,7 @@ func TestPackagesAreDocumented(t *testing.T) {
 }
 
 // groups are the directories that contain the packages of one part of the product.
-var groups = []string{"internal/core", "internal/runtime", "internal/tools", "internal/prove", "internal/ship", "internal/testing", "cluster/internal"}
+var groups = []string{"internal/core", "internal/olm", "internal/runtime", "internal/tools", "internal/prove", "internal/ship", "internal/testing", "cluster/internal"}
 
 // TestGroupsAreDocumented checks that each group of packages documents its purpose and what it may import.
 func TestGroupsAreDocumented(t *testing.T) {

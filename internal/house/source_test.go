@@ -45,7 +45,7 @@ func (p *pkg) comment() string {
 type module struct{ name, dir string }
 
 // modules are the modules to which the rules apply. Modules below testdata are inputs of tests.
-var modules = []module{{"root", ""}, {"cluster", "cluster"}, {"bench", "bench"}}
+var modules = []module{{"root", ""}, {"cluster", "cluster"}, {"bench", "bench"}, {"olm", "olm"}}
 
 var fset = token.NewFileSet()
 

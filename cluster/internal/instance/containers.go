@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -116,10 +117,7 @@ func (c *containers) openWayOut(ctx context.Context) error {
 	if !c.egress {
 		return nil
 	}
-	err := c.node.Relay(ctx, func(ctx context.Context, address string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	})
-	if err != nil {
+	if err := c.node.Relay(ctx, node.DialOutside); err != nil {
 		return err
 	}
 	return c.node.Resolve(ctx)
@@ -210,7 +208,11 @@ func unlessExists(err error) error {
 	return err
 }
 
+// errNotReady means that a node did not become ready in time.
+var errNotReady = errors.New("it is not ready")
+
 func (c *containers) awaitReady(ctx context.Context, client kubernetes.Interface) error {
+	state := "it did not register"
 	for {
 		watcher, err := client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, settings.Name).String(),
@@ -218,21 +220,22 @@ func (c *containers) awaitReady(ctx context.Context, client kubernetes.Interface
 		if err != nil {
 			return err
 		}
-		if showsReady(watcher, c.node.Ended()) {
+		if showsReady(watcher, c.node.Ended(), &state) {
 			return nil
 		}
 		select {
 		case <-c.node.Ended():
 			return c.node.Err()
 		case <-ctx.Done():
-			return fmt.Errorf("it is not ready: %w", ctx.Err())
+			return fmt.Errorf("%w: %s", errNotReady, state)
 		case <-time.After(timing.watchPause):
 		}
 	}
 }
 
-// showsReady returns true when a watch shows that the node is ready, and false if the watch or the node ends before that.
-func showsReady(watcher watch.Interface, ended <-chan struct{}) bool {
+// showsReady returns true when a watch shows that the node is ready, and false if the watch or the node ends before that. It describes the
+// node that it saw last in state.
+func showsReady(watcher watch.Interface, ended <-chan struct{}, state *string) bool {
 	defer watcher.Stop()
 	for {
 		select {
@@ -240,13 +243,26 @@ func showsReady(watcher watch.Interface, ended <-chan struct{}) bool {
 			if !open || event.Type == watch.Error {
 				return false
 			}
-			if found, is := event.Object.(*corev1.Node); is && isReady(found) {
+			found, is := event.Object.(*corev1.Node)
+			if is && isReady(found) {
 				return true
+			}
+			if is {
+				*state = describe(found)
 			}
 		case <-ended:
 			return false
 		}
 	}
+}
+
+func describe(n *corev1.Node) string {
+	for _, condition := range n.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+		}
+	}
+	return "it has no status"
 }
 
 func isReady(n *corev1.Node) bool {

@@ -158,17 +158,18 @@ func (s *server) startPlane(ctx context.Context) error {
 	return err
 }
 
-// withLog adds the last output of a node to the error if its process died without reporting a reason.
+// withLog adds the last output of a node to the error if its process died without reporting a reason, or it did not become ready.
 func (s *server) withLog(err error) error {
-	if !errors.Is(err, node.ErrDied) {
+	if !errors.Is(err, node.ErrDied) && !errors.Is(err, errNotReady) {
 		return err
 	}
 	return fmt.Errorf("%w; its last output:\n%s", err, strings.Join(last(lastLines, ofOthers(lines(s.folder.log()))), "\n"))
 }
 
-// ofOthers removes the log lines that this process wrote.
+// ofOthers removes the log lines that this process wrote: those with its pid, and those of its etcd clients, which report in JSON that they
+// are closed while the cluster stops.
 func ofOthers(all []string) []string {
-	own := regexp.MustCompile(fmt.Sprintf(`^[IWEF]\d{4} [\d:.]+ +%d `, os.Getpid()))
+	own := regexp.MustCompile(fmt.Sprintf(`^[IWEF]\d{4} [\d:.]+ +%d |^\{"level":.*"logger":"etcd-client"`, os.Getpid()))
 	return slices.DeleteFunc(all, own.MatchString)
 }
 

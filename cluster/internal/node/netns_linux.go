@@ -22,14 +22,20 @@ func networkOf(pid int) (network, error) {
 
 // do runs f on a thread in the network. A socket stays in the network in which it was opened.
 func (n network) do(f func() error) error {
+	return onThread(func() error {
+		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("enter the node's network: %w", err)
+		}
+		return f()
+	})
+}
+
+// onThread runs f on a thread of its own, which f may change.
+func onThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		// The thread is never unlocked, so it ends with this goroutine: no other goroutine runs on it.
 		runtime.LockOSThread()
-		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("enter the node's network: %w", err)
-			return
-		}
 		done <- f()
 	}()
 	return <-done

@@ -51,6 +51,9 @@ func (n *Node) Dial(context.Context, string) (net.Conn, error) { return nil, err
 // Relay fails on this system.
 func (n *Node) Relay(context.Context, Dialer) error { return errSystem }
 
+// DialOutside fails on this system.
+func DialOutside(context.Context, string) (net.Conn, error) { return nil, errSystem }
+
 // Resolve fails on this system.
 func (n *Node) Resolve(context.Context) error { return errSystem }
 

@@ -131,6 +131,26 @@ func Outside(address netip.Addr) bool {
 	return address.IsGlobalUnicast() && !slices.Contains(metadata, address)
 }
 
+// nobody is the user and group that own nothing (user_namespaces(7), /proc/sys/fs/overflowuid).
+const nobody = 65534
+
+// DialOutside connects to an address with a socket of the user nobody. Firewalls of this machine that let only root connect, as
+// Azure's does for the service that has the credentials of the machine, then reject the connections of pods as well.
+func DialOutside(ctx context.Context, address string) (conn net.Conn, err error) {
+	err = onThread(func() error {
+		// They apply to this thread alone, and a socket has the user for which it was opened. setfsuid(2) reports no failure: a call
+		// with -1 changes nothing and returns the user.
+		_ = unix.Setfsgid(nobody)
+		_ = unix.Setfsuid(nobody)
+		if user, _ := unix.SetfsuidRetUid(-1); user != nobody {
+			return fmt.Errorf("connect as user %d: still user %d", nobody, user)
+		}
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		return err
+	})
+	return conn, err
+}
+
 // destination returns the original destination of a redirected connection.
 func destination(conn net.Conn) (netip.AddrPort, error) {
 	tcp, ok := conn.(*net.TCPConn)

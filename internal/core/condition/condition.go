@@ -150,7 +150,7 @@ func (s Status) Degrade(reason, message string, generation int64, now time.Time)
 		return
 	}
 	meta.SetStatusCondition(s.conditions, metav1.Condition{
-		Type: Degraded, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: generation,
+		Type: Degraded, Status: metav1.ConditionTrue, Reason: reason, Message: outcome.Cut(message, outcome.MaxMessage), ObservedGeneration: generation,
 		LastTransitionTime: metav1.NewTime(now),
 	})
 }

@@ -2,6 +2,7 @@ package condition_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,29 @@ func TestStates(t *testing.T) {
 				t.Errorf("Paused is %t", !paused)
 			}
 		})
+	}
+}
+
+// A message may quote what a user wrote. A status with a message of more than 32 KiB is refused.
+func TestMessagesAreCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("m", 64<<10)
+	var object thing
+	status, err := condition.Of(&object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status.Report(outcome.Wait("Slow", long), 1, time.Unix(5, 0))
+	status.Pause(long, 1, time.Unix(5, 0))
+	status.Contest(long, 1, time.Unix(5, 0))
+	status.Degrade("Slow", long, 1, time.Unix(5, 0))
+	if len(object.Status.Conditions) != 5 {
+		t.Errorf("there are %d conditions", len(object.Status.Conditions))
+	}
+	for _, c := range object.Status.Conditions {
+		if len(c.Message) == 0 || len(c.Message) > outcome.MaxMessage+64 {
+			t.Errorf("%s has a message of %d bytes", c.Type, len(c.Message))
+		}
 	}
 }
 

@@ -20,3 +20,16 @@ func Cut(text string, max int) string {
 	}
 	return fmt.Sprintf("%s… (%d bytes more)", text[:end], len(text)-end)
 }
+
+// CutError returns an error with a text of at most MaxMessage bytes and a note of how much is missing. Its cause is err.
+func CutError(err error) error {
+	if err == nil || len(err.Error()) <= MaxMessage {
+		return err
+	}
+	return &cutError{err}
+}
+
+type cutError struct{ cause error }
+
+func (e *cutError) Error() string { return Cut(e.cause.Error(), MaxMessage) }
+func (e *cutError) Unwrap() error { return e.cause }

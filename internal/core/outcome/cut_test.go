@@ -1,6 +1,8 @@
 package outcome
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -22,5 +24,23 @@ func TestMessagesAreCut(t *testing.T) {
 		if got := o.Message(); len(got) > MaxMessage+64 || !utf8.ValidString(got) {
 			t.Errorf("%v: %d bytes", o.Kind(), len(got))
 		}
+	}
+}
+
+func TestErrorsAreCut(t *testing.T) {
+	t.Parallel()
+	short := errors.New("short")
+	if got := CutError(short); got != short {
+		t.Errorf("a short error became %v", got)
+	}
+	if got := CutError(nil); got != nil {
+		t.Errorf("no error became %v", got)
+	}
+	long := CutError(fmt.Errorf("%s: %w", strings.Repeat("é", 256<<10), short))
+	if got := long.Error(); len(got) > MaxMessage+64 || !utf8.ValidString(got) {
+		t.Errorf("%d bytes", len(got))
+	}
+	if !errors.Is(long, short) {
+		t.Error("the cause is lost")
 	}
 }

@@ -69,6 +69,12 @@ func (h History) has(kind schema.GroupKind) bool { return len(h.fields[kind]) > 
 // revision is a field of the status that the Helm engine writes for any kind: it counts the changes of what the chart renders.
 const revision = "status.deployedRelease.revision"
 
+// isRelease reports whether an object is a Secret in which Helm stores a release: it is history, and has times.
+func isRelease(object *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(object.Object, "type")
+	return kind == "helm.sh/release.v1" && object.GetKind() == "Secret"
+}
+
 // tells reports whether a field is history.
 func (h History) tells(kind schema.GroupKind, path string) bool {
 	return path == revision || slices.ContainsFunc(h.fields[kind], func(one historic) bool { return one.matches.MatchString(path) })

@@ -125,7 +125,7 @@ func (w World) Of(objects []*unstructured.Unstructured) *State {
 	}
 	s := &State{Counts: map[Count]int{}}
 	for _, object := range objects {
-		if r.isDoomed(object, 0) {
+		if r.isDoomed(object, 0) || isRelease(object) {
 			continue
 		}
 		if one := r.object(object); one != nil {

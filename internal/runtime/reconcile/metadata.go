@@ -16,7 +16,9 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// writeMetadata sets the finalizer before the first child that needs it, and removes it after the last.
+// writeMetadata sets the finalizer before the first child that needs it, and removes it after the last. While the composition is
+// incomplete, such as after a restart until the author can read everything, the finalizer and the kinds stay: the next complete one would
+// have to add them again before it can do anything else.
 // The same write records which kinds to look for, and makes the owner the parent of
 // an ApplySet that kubectl understands.
 func writeMetadata[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) error {
@@ -29,7 +31,7 @@ func writeMetadata[T client.Object](ctx context.Context, r *Reconciler[T], p *pa
 		return !composed && (!live.RefersTo(object.GetUID()) || live.After != "")
 	}
 	held := controllerutil.ContainsFinalizer(object, Finalizer)
-	needed := slices.ContainsFunc(p.composed.desired, needsFinalizer) || held && slices.ContainsFunc(p.seen.owned, holdsUp)
+	needed := slices.ContainsFunc(p.composed.desired, needsFinalizer) || held && (p.composed.declared.Incomplete || slices.ContainsFunc(p.seen.owned, holdsUp))
 	return p.object.patchMetadata(ctx, func(o client.Object) {
 		if needed {
 			controllerutil.AddFinalizer(o, Finalizer)
@@ -40,7 +42,7 @@ func writeMetadata[T client.Object](ctx context.Context, r *Reconciler[T], p *pa
 		retire(o, r.Retired)
 		describe(o, r.Manager, p.composed.declared)
 		if needed || r.ApplySets {
-			describeSet(o, p.object.id, r.Manager, p.composed.desired, p.seen.owned)
+			describeSet(o, p.object.id, r.Manager, p.composed, p.seen.owned)
 		}
 	})
 }
@@ -53,10 +55,19 @@ func retire(object client.Object, finalizers []string) {
 }
 
 // describeSet writes the labels and annotations of an ApplySet's parent.
-func describeSet(parent client.Object, self plan.ID, manager string, desired []*unstructured.Unstructured, owned []*plan.Live) {
+func describeSet(parent client.Object, self plan.ID, manager string, composed composed, owned []*plan.Live) {
 	kinds, namespaces := map[schema.GroupKind]bool{}, map[string]bool{}
+	if annotations := parent.GetAnnotations(); composed.declared.Incomplete {
+		for _, kind := range claimedKinds(annotations) {
+			kinds[kind] = true
+		}
+		for name := range strings.SplitSeq(annotations[plan.NamespacesAnnotation], ",") {
+			namespaces[name] = name != ""
+		}
+		delete(namespaces, "")
+	}
 	var ids []plan.ID
-	for _, child := range desired {
+	for _, child := range composed.desired {
 		ids = append(ids, plan.Of(child))
 	}
 	for _, live := range owned {

@@ -96,7 +96,7 @@ func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
 	}
 	p.entry.Close(p.word(o), o, p.generation(), back)
 	if p.reported != nil {
-		p.known.readiness.Log(log.FromContext(ctx), r.kind.Kind, p.reported.ready, o, o.Err())
+		p.known.readiness.Log(log.FromContext(ctx), r.kind.Kind, p.reported.ready, o, outcome.CutError(o.Err()))
 	}
 	p.entry.Log(log.FromContext(ctx))
 	if r.Watches != nil {
@@ -116,7 +116,8 @@ func resultOf(o outcome.Outcome) (Result, error) {
 	case o.After() > 0:
 		return Result{RequeueAfter: o.After()}, nil
 	case o.Kind() == outcome.KindRetry || o.BacksOff():
-		return Result{}, cmp.Or(o.Err(), errors.New(o.Message())) // without an error the queue would not back off
+		err := cmp.Or(o.Err(), errors.New(o.Message())) // without an error the queue would not back off
+		return Result{}, outcome.CutError(err)          // controller-runtime logs it with each retry
 	}
 	return Result{}, nil
 }

@@ -75,7 +75,7 @@ func (p *pass[T]) writeReport(ctx context.Context, found *reported, recorder eve
 	err = p.object.writeStatus(ctx)
 	if is[*StatusError](err) {
 		// A report that the status cannot hold is sent by other means.
-		log.FromContext(ctx).Error(err, "the status is not written")
+		log.FromContext(ctx).Error(outcome.CutError(err), "the status is not written")
 		p.entry.Events.Warning(ReasonStatusRefused, "Reconcile", "%v", err)
 		p.entry.Events.Send(recorder, p.object.now)
 		return nil, outcome.Done(), err // no client can read that the object is ready

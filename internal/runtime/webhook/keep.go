@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/runtime/certificate"
 )
 
 // maxTurns limits the number of consecutive turns without a pause. Two turns for each decision are usual.
@@ -89,9 +91,9 @@ func (k *keeper) leave(life context.Context) {
 // source returns the source of the certificates.
 func (s *Server) source() source {
 	if s.CertDir != "" {
-		return files{folder: s.CertDir, host: s.host()}
+		return files{folder: s.CertDir, hosts: s.hosts()}
 	}
-	kept := &own{issuer: issuer{times: s.Times, host: s.host(), name: s.Operator}, store: &memory{}, log: s.Log}
+	kept := &own{issuer: issuer{certificate.Issuer{Times: s.Times, Hosts: s.hosts(), Name: s.Operator}}, store: &memory{}, log: s.Log}
 	if s.Service.Name != "" {
 		kept.store = newSecret(s.Wire, s.secretKey(), s.Operator)
 	}
@@ -207,13 +209,13 @@ func (k *keeper) register(ctx context.Context, found map[ident]*unstructured.Uns
 		}
 	}
 	k.stood = false
-	bundle := encode(current.bundle...)
+	bundle := certificate.Encode(current.bundle...)
 	calm := bytes.Equal(bundle, k.wrote)
 	wrote, err := k.registry.write(ctx, turn{
 		found: found,
 		bundle: func(before []byte) []byte {
 			if current.adds {
-				return encode(with(slices.Clone(current.bundle), before, now)...)
+				return certificate.Encode(with(slices.Clone(current.bundle), before, now)...)
 			}
 			return bundle
 		},

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/operon-framework/operon/internal/core/rotation"
+	"github.com/operon-framework/operon/internal/runtime/certificate"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -118,11 +119,11 @@ type fixed struct {
 
 func newFixed(t *testing.T) fixed {
 	t.Helper()
-	ca, err := testIssuer.authority(time.Now())
+	ca, err := testIssuer.Authority(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fixed{ca: ca.cert}
+	return fixed{ca: ca.Cert}
 }
 
 func (f fixed) current(context.Context, func(string) bool, time.Time) (certificates, bool, error) {
@@ -155,7 +156,7 @@ func oldBundle(r *replicas) {
 		if _, _, err := slept.turn(r.Context()); conflicts(err) != emptied || !emptied && err != nil {
 			r.Errorf("emptied: %v: error %v", emptied, err)
 		}
-		if !contains(r.bundle(fresh), idOf(after.ca)) {
+		if !certificate.Contains(r.bundle(fresh), certificate.ID(after.ca)) {
 			r.Errorf("emptied: %v: the old bundle is back", emptied)
 		}
 	}
@@ -188,7 +189,7 @@ func bundlesOnly(r *replicas) {
 			r.Fatalf("it wrote: %v, error %v", wrote, err)
 		}
 	}
-	if !contains(r.bundle(follower), idOf(follower.source.(fixed).ca)) {
+	if !certificate.Contains(r.bundle(follower), certificate.ID(follower.source.(fixed).ca)) {
 		r.Error("the follower's bundle is not registered")
 	}
 	live, err := follower.registry.get(r.Context(), follower.registry.all[0].id())
@@ -255,7 +256,7 @@ func oneDecision(r *replicas) {
 		if err != nil || !slices.Equal(kept[keyLeaf], first[keyLeaf]) || !slices.Equal(kept[keyCAKey], first[keyCAKey]) {
 			r.Errorf("%s: what the first one kept is gone, error %v", do, err)
 		}
-		now = now.Add(testIssuer.times.Leaf / 3 * 2)
+		now = now.Add(testIssuer.Times.Leaf / 3 * 2)
 	}
 	endpoint, err := r.cfg.Wire.Endpoint(secretKind, resourceclient.Loose)
 	if err != nil {

@@ -1,17 +1,15 @@
 package webhook
 
 import (
-	"bytes"
-	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/operon-framework/operon/internal/core/rotation"
+	"github.com/operon-framework/operon/internal/runtime/certificate"
 )
 
 // Keys of the Secret. The first three are the names that other tools use, too.
@@ -26,9 +24,9 @@ const (
 
 // kept is the data that all replicas share.
 type kept struct {
-	signing *authority
-	next    *authority // nil for none
-	since   time.Time  // since when next has been in all bundles; zero if it has not
+	signing *certificate.Authority
+	next    *certificate.Authority // nil for none
+	since   time.Time              // since when next has been in all bundles; zero if it has not
 	former  []*x509.Certificate
 	leaf    *tls.Certificate
 }
@@ -36,13 +34,13 @@ type kept struct {
 // errNone reports that nothing is stored yet.
 var errNone = errors.New("there are no certificates yet")
 
-// readKept reads the stored data and checks that it can be used for a host. The text of an
+// readKept reads the stored data and checks that it can be used for hosts. The text of an
 // error never contains a key.
-func readKept(data map[string][]byte, h host) (*kept, error) {
+func readKept(data map[string][]byte, hosts certificate.Hosts) (*kept, error) {
 	if len(data[keyBundle]) == 0 && len(data[keyLeaf]) == 0 {
 		return nil, errNone
 	}
-	authorities, err := parseCertificates(data[keyBundle])
+	authorities, err := certificate.ParseAuthorities(data[keyBundle])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", keyBundle, err)
 	}
@@ -56,89 +54,35 @@ func readKept(data map[string][]byte, h host) (*kept, error) {
 		}
 		k.since, _ = time.Parse(time.RFC3339, string(data[keySince])) // a time that cannot be read is determined again
 	}
-	if k.leaf, err = readLeaf(data[keyLeaf], data[keyLeafKey], h); err != nil {
-		return nil, err
+	if k.leaf, err = certificate.ParseLeaf(data[keyLeaf], data[keyLeafKey], hosts); err != nil {
+		return nil, fmt.Errorf("%s: %w", keyLeaf, err)
 	}
-	if err := k.leaf.Leaf.CheckSignatureFrom(k.signing.cert); err != nil {
+	if err := k.leaf.Leaf.CheckSignatureFrom(k.signing.Cert); err != nil {
 		return nil, fmt.Errorf("%s is not signed by the CA", keyLeaf)
 	}
 	return k, nil
 }
 
 // take removes the CA of a key from those whose keys are not known, and returns it.
-func (k *kept) take(key []byte) (*authority, error) {
-	parsed, err := parseKey(key)
+func (k *kept) take(key []byte) (*certificate.Authority, error) {
+	parsed, err := certificate.ParseKey(key)
 	if err != nil {
 		return nil, err
 	}
 	for i, cert := range k.former {
 		if parsed.PublicKey.Equal(cert.PublicKey) {
 			k.former = slices.Delete(k.former, i, i+1)
-			return &authority{cert: cert, key: parsed}, nil
+			return &certificate.Authority{Cert: cert, Key: parsed}, nil
 		}
 	}
 	return nil, fmt.Errorf("no certificate in %s has this key", keyBundle)
 }
 
-// readLeaf reads a certificate with its key.
-func readLeaf(cert, key []byte, h host) (*tls.Certificate, error) {
-	leaf, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("%s and %s do not match: %w", keyLeaf, keyLeafKey, err)
-	}
-	if err := h.covered(leaf.Leaf); err != nil {
-		return nil, fmt.Errorf("%s: %w", keyLeaf, err)
-	}
-	return &leaf, nil
-}
-
-// parseCertificates parses one or more CA certificates.
-func parseCertificates(data []byte) ([]*x509.Certificate, error) {
-	var all []*x509.Certificate
-	for {
-		var block *pem.Block
-		if block, data = pem.Decode(data); block == nil {
-			break
-		}
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		if !cert.IsCA {
-			return nil, errors.New("there is a certificate of no CA in it")
-		}
-		all = append(all, cert)
-	}
-	if len(all) == 0 {
-		return nil, errors.New("there is no certificate in it")
-	}
-	return all, nil
-}
-
-func parseKey(data []byte) (*ecdsa.PrivateKey, error) {
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return nil, errors.New("there is no key in it")
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, errors.New("it contains no PKCS #8 key")
-	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok {
-		return nil, errors.New("its key is of another kind than ECDSA")
-	}
-	return key, nil
-}
-
 // authorities returns all trusted CAs.
 func (k *kept) authorities() []*x509.Certificate {
-	all := []*x509.Certificate{k.signing.cert}
+	all := []*x509.Certificate{k.signing.Cert}
 	if k.next != nil {
-		all = append(all, k.next.cert)
+		all = append(all, k.next.Cert)
 	}
 	return append(all, k.former...)
 }
@@ -147,34 +91,25 @@ func (k *kept) authorities() []*x509.Certificate {
 // if another replica had applied it.
 func (k *kept) data() (map[string][]byte, error) {
 	data := map[string][]byte{
-		keyBundle: encode(k.authorities()...),
-		keyLeaf:   encode(k.leaf.Leaf),
+		keyBundle: certificate.Encode(k.authorities()...),
+		keyLeaf:   certificate.Encode(k.leaf.Leaf),
 
 		keyNextKey: {},
 		keySince:   {},
 	}
-	keys := map[string]any{keyCAKey: k.signing.key, keyLeafKey: k.leaf.PrivateKey}
+	keys := map[string]any{keyCAKey: k.signing.Key, keyLeafKey: k.leaf.PrivateKey}
 	if k.next != nil {
-		keys[keyNextKey] = k.next.key
+		keys[keyNextKey] = k.next.Key
 		data[keySince] = []byte(k.since.UTC().Format(time.RFC3339))
 	}
 	for name, key := range keys {
-		der, err := x509.MarshalPKCS8PrivateKey(key)
+		encoded, err := certificate.EncodeKey(key)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		data[name] = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+		data[name] = encoded
 	}
 	return data, nil
-}
-
-// encode encodes certificates in the format that API servers read.
-func encode(certs ...*x509.Certificate) []byte {
-	var all bytes.Buffer
-	for _, cert := range certs {
-		all.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}))
-	}
-	return all.Bytes()
 }
 
 // stateOf returns the state that decisions need. wrong is the reason why nothing could be read.
@@ -182,17 +117,20 @@ func stateOf(k *kept, wrong error, times rotation.Times) rotation.State {
 	if wrong != nil {
 		return rotation.State{Wrong: wrong.Error()}
 	}
-	state := rotation.State{Signing: certificateOf(k.signing.cert, times), Leaf: certificateOf(k.leaf.Leaf, times)}
+	state := rotation.State{Signing: certificate.Of(k.signing.Cert, times), Leaf: certificate.Of(k.leaf.Leaf, times)}
 	state.Leaf.By = state.Signing.ID
 	if k.next != nil {
-		next := certificateOf(k.next.cert, times)
+		next := certificate.Of(k.next.Cert, times)
 		state.Next, state.Published = &next, k.since
 	}
 	for _, cert := range k.former {
-		state.Former = append(state.Former, certificateOf(cert, times))
+		state.Former = append(state.Former, certificate.Of(cert, times))
 	}
 	return state
 }
+
+// issuer makes certificates.
+type issuer struct{ certificate.Issuer }
 
 // carryOut returns the data to store after a decision. The data stored before is not changed.
 func (i issuer) carryOut(do rotation.Action, before *kept, now time.Time) (*kept, error) {
@@ -205,25 +143,25 @@ func (i issuer) carryOut(do rotation.Action, before *kept, now time.Time) (*kept
 	switch do {
 	case rotation.Make:
 		after = kept{}
-		after.signing, err = i.authority(now)
+		after.signing, err = i.Authority(now)
 	case rotation.Introduce:
-		after.next, err = i.authority(now)
+		after.next, err = i.Authority(now)
 		return &after, err
 	case rotation.Publish:
 		after.since = now
 		return &after, nil
 	case rotation.Promote:
-		after.former = append(after.former, after.signing.cert)
+		after.former = append(after.former, after.signing.Cert)
 		after.signing, after.next, after.since = after.next, nil, time.Time{}
 	case rotation.Drop:
 		after.former = slices.DeleteFunc(after.former, func(cert *x509.Certificate) bool {
-			return !now.Before(cert.NotAfter.Add(i.times.Skew))
+			return !now.Before(cert.NotAfter.Add(i.Times.Skew))
 		})
 		return &after, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	after.leaf, err = i.leaf(after.signing, now)
+	after.leaf, err = i.Leaf(after.signing, now)
 	return &after, err
 }

@@ -40,6 +40,6 @@ func (p place) converter(path string, bundle []byte) *apiextensionsv1.WebhookCli
 func (p place) url(path string) string { return "https://" + p.address + path }
 
 // name returns the name in certificates if API servers reach the operator by a Service.
-func serviceHost(service types.NamespacedName) host {
-	return host(fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace))
+func serviceHost(service types.NamespacedName) string {
+	return fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace)
 }

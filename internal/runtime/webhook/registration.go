@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/runtime/certificate"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
@@ -94,25 +95,12 @@ func (r *registry) carried(found map[ident]*unstructured.Unstructured, id string
 			continue // it will have the CA when it is created
 		}
 		for _, who := range one.asked(live) {
-			if !contains(who.bundle, id) {
+			if !certificate.Contains(who.bundle, id) {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-func contains(bundle []byte, id string) bool {
-	certs, err := parseCertificates(bundle)
-	if err != nil {
-		return false
-	}
-	for _, cert := range certs {
-		if idOf(cert) == id {
-			return true
-		}
-	}
-	return false
 }
 
 // turn holds what a registry needs to know to write.

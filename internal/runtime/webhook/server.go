@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/operon-framework/operon/internal/runtime/certificate"
 )
 
 // Limits of the server.
@@ -203,13 +205,13 @@ func (s *Server) setPlace() {
 	}
 }
 
-// host returns the host name for certificates.
-func (s *Server) host() host {
+// hosts returns the host name for certificates.
+func (s *Server) hosts() certificate.Hosts {
 	if s.Service.Name != "" {
-		return serviceHost(s.Service)
+		return certificate.Hosts{serviceHost(s.Service)}
 	}
 	name, _, _ := net.SplitHostPort(s.place.address) // ours
-	return host(name)
+	return certificate.Hosts{name}
 }
 
 var errNotYet = errors.New("there is no certificate yet")

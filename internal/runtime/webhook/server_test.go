@@ -16,13 +16,14 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/operon-framework/operon/internal/core/rotation"
+	"github.com/operon-framework/operon/internal/runtime/certificate"
 )
 
 // listening returns a server that answers everything, with a client that sends requests as API servers do to
 // a Service: by HTTP/1.1, on connections that are kept open.
 func listening(t *testing.T) (s *Server, ask func() (reused, closes bool), stop func()) {
 	t.Helper()
-	local := issuer{times: rotation.DefaultTimes, host: "127.0.0.1", name: "op"}
+	local := issuer{certificate.Issuer{Times: rotation.DefaultTimes, Hosts: certificate.Hosts{"127.0.0.1"}, Name: "op"}}
 	kept, err := local.carryOut(rotation.Make, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +36,7 @@ func listening(t *testing.T) (s *Server, ask func() (reused, closes bool), stop 
 		t.Fatal(err)
 	}
 	pool := x509.NewCertPool()
-	pool.AddCert(kept.signing.cert)
+	pool.AddCert(kept.signing.Cert)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}} // of HTTP/1.1, because it has its own configuration
 	t.Cleanup(transport.CloseIdleConnections)
 	return s, func() (reused, closes bool) {
@@ -129,19 +130,19 @@ func TestFoldersThatAreNotRight(t *testing.T) {
 	for want, change := range map[string]struct {
 		name, content string
 		later         time.Duration
-		host          host
+		host          string
 	}{
 		"tls.crt: no such file":     {name: keyLeaf},
 		"do not match":              {name: keyLeafKey, content: "nonsense"},
 		"ca.crt: there is no certi": {name: keyBundle, content: "nonsense"},
 		"not another.here.svc":      {host: "another.here.svc"},
-		"tls.crt has expired at":    {later: testIssuer.times.Leaf + time.Hour},
+		"tls.crt has expired at":    {later: testIssuer.Times.Leaf + time.Hour},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			folder := files{folder: t.TempDir(), host: testHost}
+			folder := files{folder: t.TempDir(), hosts: testIssuer.Hosts}
 			if change.host != "" {
-				folder.host = change.host
+				folder.hosts = certificate.Hosts{change.host}
 			}
 			for _, name := range []string{keyLeaf, keyLeafKey, keyBundle} {
 				content := string(data[name])

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/operon-framework/operon/internal/core/rotation"
+	"github.com/operon-framework/operon/internal/runtime/certificate"
 )
 
 // certificates are the leaf that is served at a time, and the CAs that are trusted for it.
@@ -45,8 +46,8 @@ func (o *own) current(ctx context.Context, carried func(string) bool, now time.T
 	if err != nil {
 		return certificates{}, false, err
 	}
-	before, wrong := readKept(data, o.host)
-	decision := rotation.Decide(o.times, stateOf(before, wrong, o.times), carried, now)
+	before, wrong := readKept(data, o.Hosts)
+	decision := rotation.Decide(o.Times, stateOf(before, wrong, o.Times), carried, now)
 	if decision.Do == rotation.Nothing {
 		return certificates{leaf: before.leaf, bundle: before.authorities(), again: decision.Again}, false, nil
 	}
@@ -71,7 +72,7 @@ func (o *own) current(ctx context.Context, carried func(string) bool, now time.T
 // cert-manager: tls.crt, tls.key and ca.crt.
 type files struct {
 	folder string
-	host   host
+	hosts  certificate.Hosts
 }
 
 // current implements source.
@@ -84,11 +85,11 @@ func (f files) current(_ context.Context, _ func(string) bool, now time.Time) (c
 		}
 		read[name] = content
 	}
-	leaf, err := readLeaf(read[keyLeaf], read[keyLeafKey], f.host)
+	leaf, err := certificate.ParseLeaf(read[keyLeaf], read[keyLeafKey], f.hosts)
 	if err != nil {
-		return certificates{}, false, fmt.Errorf("certificates of webhooks in %s: %w", f.folder, err)
+		return certificates{}, false, fmt.Errorf("certificates of webhooks in %s: %s: %w", f.folder, keyLeaf, err)
 	}
-	bundle, err := parseCertificates(read[keyBundle])
+	bundle, err := certificate.ParseAuthorities(read[keyBundle])
 	if err != nil {
 		return certificates{}, false, fmt.Errorf("certificates of webhooks in %s: %s: %w", f.folder, keyBundle, err)
 	}
@@ -103,14 +104,14 @@ func (f files) current(_ context.Context, _ func(string) bool, now time.Time) (c
 func with(bundle []*x509.Certificate, other []byte, now time.Time) []*x509.Certificate {
 	known := map[string]bool{}
 	for _, cert := range bundle {
-		known[idOf(cert)] = true
+		known[certificate.ID(cert)] = true
 	}
-	others, err := parseCertificates(other)
+	others, err := certificate.ParseAuthorities(other)
 	if err != nil {
 		return bundle
 	}
 	for _, cert := range others {
-		if !known[idOf(cert)] && now.Before(cert.NotAfter) {
+		if !known[certificate.ID(cert)] && now.Before(cert.NotAfter) {
 			bundle = append(bundle, cert)
 		}
 	}

@@ -2,13 +2,13 @@ package bundle
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
@@ -112,7 +112,7 @@ var samplesRule = &check{rule.Rule{
 	at := b.at("metadata.annotations." + samplesAnnotation)
 	var samples []map[string]any
 	if text := b.CSV.Annotations[samplesAnnotation]; text != "" {
-		if err := json.Unmarshal([]byte(text), &samples); err != nil {
+		if err := utiljson.Unmarshal([]byte(text), &samples); err != nil { // whole numbers stay whole
 			found.Add(at, "%s: want a list of objects in JSON: %v", samplesAnnotation, err)
 			return
 		}
@@ -121,8 +121,12 @@ var samplesRule = &check{rule.Rule{
 	for i, fields := range samples {
 		sample := &unstructured.Unstructured{Object: fields}
 		shown[sample.GroupVersionKind().GroupKind()] = true
-		for _, problem := range b.refuses(sample) {
+		wrong, dropped := b.judge(sample)
+		for _, problem := range wrong {
 			found.Add(at, "%s[%d], %s %s: %s", samplesAnnotation, i, sample.GetKind(), sample.GetName(), problem)
+		}
+		for _, field := range dropped { // API servers accept the sample
+			found.Add(at, "%s[%d], %s %s: the field %s is unknown, and dropped", samplesAnnotation, i, sample.GetKind(), sample.GetName(), field).Severity = rule.Warning
 		}
 	}
 	for i, api := range b.CSV.Spec.CRDs.Owned {
@@ -132,29 +136,30 @@ var samplesRule = &check{rule.Rule{
 	}
 }}
 
-// refuses returns the reasons why a sample cannot be created.
-func (b *Bundle) refuses(sample *unstructured.Unstructured) []string {
+// judge returns the reasons why a sample cannot be created, and the fields that API servers would drop.
+func (b *Bundle) judge(sample *unstructured.Unstructured) (wrong, dropped []string) {
 	kind := sample.GroupVersionKind()
 	for _, crd := range b.CRDs {
 		if crd.Typed == nil || crd.Typed.Spec.Group != kind.Group || crd.Typed.Spec.Names.Kind != kind.Kind {
 			continue
 		}
 		if sample.GetName() == "" {
-			return []string{"metadata.name is missing"}
+			return []string{"metadata.name is missing"}, nil
 		}
 		verdict, err := crdcompat.Judge(context.Background(), crd.Typed, sample)
 		if err != nil {
-			return []string{err.Error()}
-		}
-		var problems []string
-		for _, field := range verdict.Unknown {
-			problems = append(problems, fmt.Sprintf("the field %s is unknown, and dropped", field))
+			return []string{err.Error()}, nil
 		}
 		for _, problem := range verdict.Wrong {
-			problems = append(problems, problem.Error())
+			wrong = append(wrong, problem.Error())
 		}
-		return problems
+		return wrong, verdict.Unknown
 	}
+	return b.unowned(kind), nil
+}
+
+// unowned returns why a kind without a definition in the bundle cannot have a sample, or nothing.
+func (b *Bundle) unowned(kind schema.GroupVersionKind) []string {
 	for _, api := range slices.Concat(b.CSV.Spec.APIServices.Owned, b.CSV.Spec.APIServices.Required) {
 		if api.Group == kind.Group && api.Kind == kind.Kind {
 			return nil
@@ -243,6 +248,11 @@ var kinds = []string{
 	"ClusterRole", "ClusterRoleBinding", "ConfigMap", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin", "ConsoleQuickStart", "ConsoleYAMLSample",
 	"NetworkPolicy", "PodDisruptionBudget", "PodMonitor", "PriorityClass", "PrometheusRule", "Role", "RoleBinding", "Secret", "Service",
 	"ServiceAccount", "ServiceMonitor", "VerticalPodAutoscaler",
+}
+
+// Installs reports whether the Operator Lifecycle Manager installs objects of a kind from a bundle.
+func Installs(kind string) bool {
+	return slices.Contains(kinds, kind) || kind == "CustomResourceDefinition"
 }
 
 var objectsRule = &check{rule.Rule{

@@ -26,6 +26,8 @@ type Bundle struct {
 	Others []project.Object
 	// Dependencies are the entries of metadata/dependencies.yaml.
 	Dependencies []Dependency
+	// Properties are the entries of metadata/properties.yaml.
+	Properties []Property
 	// Problems are the reasons why the bundle could not be read, or not completely.
 	Problems []Problem
 
@@ -44,6 +46,8 @@ type CRD struct {
 	Typed *apiextensionsv1.CustomResourceDefinition
 	// Converted lists what changed in the conversion from v1beta1. It is empty for a definition in v1.
 	Converted []string
+
+	packed []byte // Typed, in a light bundle
 }
 
 // Problem is an error at a place in a file.

@@ -9,12 +9,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/internal/tools/changes"
 	"github.com/operon-framework/operon/internal/tools/kube"
@@ -52,7 +50,7 @@ func Convert(ctx context.Context, dir, out string) ([]Conversion, error) {
 			return nil, err
 		}
 		problems = append(problems, asErrors(p.Problems)...)
-		inChannels := p.channels()
+		inChannels := p.ChannelsByCSV()
 		for _, b := range p.Bundles {
 			if b.CSV != nil {
 				b.Channels, b.DefaultChannel = inChannels[b.CSV.Name], p.DefaultChannel
@@ -88,8 +86,8 @@ func asErrors(problems []Problem) []error {
 	return all
 }
 
-// channels returns the channels of each version, by the name of its CSV.
-func (p *Package) channels() map[string][]string {
+// ChannelsByCSV returns the channels of each version, by the name of its CSV.
+func (p *Package) ChannelsByCSV() map[string][]string {
 	all := map[string][]string{}
 	for _, channel := range p.Channels {
 		for _, b := range p.Chain(channel) {
@@ -125,8 +123,8 @@ func (b *Bundle) convert(set *changes.Set, out string) (Conversion, error) {
 		set.Create(path.Join(dir, file), b.metadata[file])
 	}
 	if _, has := b.metadata[annotationsFile]; !has {
-		set.Create(path.Join(dir, annotationsFile), b.newAnnotations())
-		set.Create(path.Join(dir, "Dockerfile"), b.newDockerfile())
+		set.Create(path.Join(dir, annotationsFile), annotationsYAML(b.labelPairs()))
+		set.Create(path.Join(dir, "Dockerfile"), dockerfile(b.labelPairs(), false))
 		made.Changes = append(made.Changes, annotationsFile+" and Dockerfile are new")
 	}
 	return made, nil
@@ -156,7 +154,7 @@ func (b *Bundle) converted(file string, made *Conversion) ([]byte, error) {
 				return nil, err
 			}
 		}
-		document, err := yaml.Marshal(written.Object)
+		document, err := project.Write(written)
 		if err != nil {
 			return nil, err
 		}
@@ -174,33 +172,4 @@ func plain(crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstruc
 	delete(fields, "status")
 	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
 	return &unstructured.Unstructured{Object: fields}, nil
-}
-
-// labelPairs returns the annotations of a bundle in their order.
-func (b *Bundle) labelPairs() [][2]string {
-	pairs := [][2]string{
-		{mediaTypeKey, registryV1}, {manifestsKey, manifestsDir + "/"}, {metadataKey, metadataDir + "/"},
-		{packageKey, b.Package}, {channelsKey, strings.Join(b.Channels, ",")},
-	}
-	if b.DefaultChannel != "" {
-		pairs = append(pairs, [2]string{defaultChannelKey, b.DefaultChannel})
-	}
-	return pairs
-}
-
-func (b *Bundle) newAnnotations() []byte {
-	out := bytes.NewBufferString("annotations:\n")
-	for _, pair := range b.labelPairs() {
-		fmt.Fprintf(out, "  %s: %s\n", pair[0], pair[1])
-	}
-	return out.Bytes()
-}
-
-func (b *Bundle) newDockerfile() []byte {
-	out := bytes.NewBufferString("FROM scratch\n\n")
-	for _, pair := range b.labelPairs() {
-		fmt.Fprintf(out, "LABEL %s=%s\n", pair[0], pair[1])
-	}
-	fmt.Fprintf(out, "\nCOPY %s /%s/\nCOPY %s /%s/\n", manifestsDir, manifestsDir, metadataDir, metadataDir)
-	return out.Bytes()
 }

@@ -70,9 +70,9 @@ func TestConvertCopies(t *testing.T) {
 func TestConvertWritesNothingOnErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, old, new, want string }{
-		"a schema that v1 cannot express": {"1.1.0/bells.crd.yaml", "tone: {type: string}", "tone: {type: string, not: {type: object}}", "1.1.0/bells.crd.yaml:1:1: CustomResourceDefinition bells.sound.example.com cannot be converted"},
-		"a CSV that cannot be read":       {"1.0.0/bell.clusterserviceversion.yaml", "version: 1.0.0", "version: [1]", "spec.version: want a string"},
-		"a version that is a path":        {"1.0.0/bell.clusterserviceversion.yaml", "version: 1.0.0", "version: ../1.0.0", "cannot be the name of a directory"},
+		"a CRD that API servers reject": {"1.1.0/bells.crd.yaml", "scope: Namespaced", "scope: Galaxy", "1.1.0/bells.crd.yaml:1:1: CustomResourceDefinition bells.sound.example.com cannot be converted"},
+		"a CSV that cannot be read":     {"1.0.0/bell.clusterserviceversion.yaml", "version: 1.0.0", "version: [1]", "spec.version: want a string"},
+		"a version that is a path":      {"1.0.0/bell.clusterserviceversion.yaml", "version: 1.0.0", "version: ../1.0.0", "cannot be the name of a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

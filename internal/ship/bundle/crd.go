@@ -26,8 +26,8 @@ var definitions = func() *runtime.Scheme {
 	return scheme
 }()
 
-// convertCRD converts a definition from v1beta1, and lists the differences. It fails if the result would accept other objects than the
-// original, or would drop fields of stored objects.
+// convertCRD converts a definition from v1beta1, and lists the differences. The result accepts all objects that the original accepts, and
+// drops no field of them. It fails if API servers reject the result.
 func convertCRD(object project.Object) (*apiextensionsv1.CustomResourceDefinition, []string, error) {
 	old := &v1beta1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, old); err != nil {
@@ -44,7 +44,7 @@ func convertCRD(object project.Object) (*apiextensionsv1.CustomResourceDefinitio
 	}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
-	changes := makeStructural(crd)
+	changes := append(makeStructural(crd), loosen(crd)...)
 	if wrong := validate(crd); len(wrong) > 0 {
 		return nil, nil, fmt.Errorf("CustomResourceDefinition %s cannot be converted to %s: %w", crd.Name, apiextensionsv1.SchemeGroupVersion, wrong.ToAggregate())
 	}
@@ -81,9 +81,7 @@ func makeStructural(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	for i := range crd.Spec.Versions {
 		version := &crd.Spec.Versions[i]
 		if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
-			version.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-				Type: "object", XPreserveUnknownFields: new(true),
-			}}
+			acceptEverything(version)
 			changes = append(changes, fmt.Sprintf("version %s has a schema that accepts every object, because v1 requires one", version.Name))
 			continue
 		}

@@ -82,31 +82,45 @@ func (l *linter) lint(dir string) error {
 	return nil
 }
 
-// bundle checks one bundle. Rules about the CSV are skipped if the bundle has none.
-func (l *linter) bundle(b *Bundle) {
+// Lint checks the rules about one bundle. Rules about the CSV are skipped if the bundle has none.
+func (b *Bundle) Lint() []rule.Finding {
+	var all []rule.Finding
 	for _, one := range checks {
 		if b.CSV != nil || slices.Contains([]*check{formatRule, annotationsRule, dockerfileRule}, one) {
-			l.findings = append(l.findings, one.Collect(func(found *rule.Findings) { one.check(b, found) })...)
+			all = append(all, one.Collect(func(found *rule.Findings) { one.check(b, found) })...)
 		}
 	}
+	return all
+}
+
+// Lint checks the channels of the package and the upgrades between its versions, but not the versions themselves.
+func (p *Package) Lint() []rule.Finding {
+	var all []rule.Finding
+	for _, b := range p.Bundles {
+		if b.CSV == nil {
+			continue
+		}
+		if older := p.Bundle(b.CSV.Spec.Replaces); older != nil && older != b {
+			all = append(all, lintUpgrade(older, b)...)
+		}
+	}
+	return append(all, packageRule.Collect(p.check)...)
+}
+
+func lintUpgrade(older, newer *Bundle) []rule.Finding {
+	return upgradeRule.Collect(func(found *rule.Findings) { checkUpgrade(older, newer, found) })
+}
+
+func (l *linter) bundle(b *Bundle) {
+	l.findings = append(l.findings, b.Lint()...)
 	if l.older != nil {
-		l.upgrade(l.older, b)
+		l.findings = append(l.findings, lintUpgrade(l.older, b)...)
 	}
 }
 
 func (l *linter) lintPackage(p *Package) {
 	for _, b := range p.Bundles {
 		l.bundle(b)
-		if b.CSV == nil {
-			continue
-		}
-		if older := p.Bundle(b.CSV.Spec.Replaces); older != nil && older != b {
-			l.upgrade(older, b)
-		}
 	}
-	l.findings = append(l.findings, packageRule.Collect(p.check)...)
-}
-
-func (l *linter) upgrade(older, newer *Bundle) {
-	l.findings = append(l.findings, upgradeRule.Collect(func(found *rule.Findings) { checkUpgrade(older, newer, found) })...)
+	l.findings = append(l.findings, p.Lint()...)
 }

@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +19,13 @@ const (
 	packageKey        = annotationPrefix + "package.v1"
 	channelsKey       = annotationPrefix + "channels.v1"
 	defaultChannelKey = annotationPrefix + "channel.default.v1"
+
+	// BuilderKey is the annotation with the tool that made a bundle.
+	BuilderKey = "operators.operatorframework.io.metrics.builder"
 )
+
+// Builder is the value of BuilderKey in bundles that Operon made.
+const Builder = "operon"
 
 // registryV1 is the media type of the layout with the directories manifests and metadata.
 const registryV1 = "registry+v1"
@@ -31,6 +35,14 @@ type annotations struct {
 	file   string
 	values map[string]string
 	lines  map[string]int
+}
+
+// Annotations returns the annotations in metadata/annotations.yaml, which the image of the bundle has as labels.
+func (b *Bundle) Annotations() map[string]string {
+	if b.annotations == nil {
+		return nil
+	}
+	return maps.Clone(b.annotations.values)
 }
 
 // readMetadata reads the directory metadata and the Dockerfile beside it.
@@ -58,6 +70,25 @@ func (r *reader) readMetadata() {
 	}
 }
 
+// AnnotationsRewritten returns the annotations as they are after they were written and read again.
+func (b *Bundle) AnnotationsRewritten() (map[string]string, error) {
+	var pairs []pair
+	for _, key := range slices.Sorted(maps.Keys(b.annotations.values)) {
+		pairs = append(pairs, pair{key, b.annotations.values[key]})
+	}
+	again := &annotations{values: map[string]string{}, lines: map[string]int{}}
+	if len(pairs) == 0 {
+		return again.values, nil
+	}
+	var document yamlv3.Node
+	if err := yamlv3.Unmarshal(annotationsYAML(pairs), &document); err != nil {
+		return nil, err
+	}
+	_, below := entry(document.Content[0], "annotations")
+	again.read(below)
+	return again.values, nil
+}
+
 // readAnnotations reads the mapping below "annotations".
 func (r *reader) readAnnotations() {
 	root := r.yaml(annotationsFile)
@@ -69,9 +100,16 @@ func (r *reader) readAnnotations() {
 		r.problem(r.annotations.file, root.Line, "want a mapping with the key annotations")
 		return
 	}
-	for i := 0; i+1 < len(below.Content); i += 2 {
-		key, value := below.Content[i], below.Content[i+1]
-		r.annotations.values[key.Value], r.annotations.lines[key.Value] = value.Value, key.Line
+	r.annotations.read(below)
+}
+
+func (a *annotations) read(mapping *yamlv3.Node) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], mapping.Content[i+1]
+		if value.Kind == yamlv3.AliasNode {
+			value = value.Alias
+		}
+		a.values[key.Value], a.lines[key.Value] = value.Value, key.Line
 	}
 }
 
@@ -118,6 +156,7 @@ type Dependency struct {
 	Type  string
 	Value map[string]any
 
+	any  any // the value, if it is not a mapping, too
 	line int
 }
 
@@ -133,12 +172,20 @@ func (r *reader) readDependencies() {
 	}
 }
 
+// Property is a fact about a bundle that constraints of other bundles can name.
+type Property struct {
+	Type  string
+	Value any
+}
+
 // readProperties checks metadata/properties.yaml. Types and values of properties are free.
 func (r *reader) readProperties() {
 	for _, one := range r.list(propertiesFile, "properties") {
 		if one.Type == "" {
 			r.problem(r.place(propertiesFile), one.line, "the property has no type")
+			continue
 		}
+		r.Properties = append(r.Properties, Property{one.Type, one.any})
 	}
 }
 
@@ -172,30 +219,12 @@ func (r *reader) list(file, key string) []Dependency {
 				}
 			}
 			one.Type, _ = fields["type"].(string)
+			one.any = fields["value"]
 			one.Value, _ = fields["value"].(map[string]any)
 			all = append(all, one)
 		}
 	}
 	return all
-}
-
-// labelsOf returns the labels that a Dockerfile sets with LABEL key=value.
-func labelsOf(dockerfile []byte) map[string]string {
-	labels := map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(bytes.ReplaceAll(dockerfile, []byte("\\\n"), []byte(" "))))
-	lines.Buffer(nil, maxFileSize)
-	for lines.Scan() {
-		words := strings.Fields(lines.Text())
-		if len(words) < 2 || !strings.EqualFold(words[0], "LABEL") {
-			continue
-		}
-		for _, word := range words[1:] {
-			if key, value, ok := strings.Cut(word, "="); ok {
-				labels[key] = strings.Trim(value, `"'`)
-			}
-		}
-	}
-	return labels
 }
 
 // checkRange returns a problem if text is not a range of versions.

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/manifest"
@@ -86,9 +87,15 @@ func checkUpgrade(older, newer *Bundle, found *rule.Findings) {
 			}
 			continue
 		}
-		if before.Typed == nil || after.Typed == nil {
+		old, err := before.definition()
+		changed, other := after.definition()
+		if err = errors.Join(err, other); err != nil {
+			found.Add(rule.At(after.Object, ""), "%v", err)
+			continue
+		}
+		if old == nil || changed == nil {
 			continue // reported as unreadable
 		}
-		manifest.Upgrade(before.Typed, &rule.Definition{Object: after.Object, Typed: after.Typed}, found)
+		manifest.Upgrade(old, &rule.Definition{Object: after.Object, Typed: changed}, found)
 	}
 }

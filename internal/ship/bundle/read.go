@@ -23,6 +23,7 @@ import (
 const (
 	maxFiles    = 1000
 	maxFileSize = 16 << 20
+	maxSize     = 32 << 20 // of all manifests
 )
 
 // Directories and files of the layout registry+v1.
@@ -49,7 +50,7 @@ func Read(dir string) (*Bundle, error) {
 		manifests = manifestsDir
 		r.readMetadata()
 	case !hasManifests(r.files):
-		return nil, fmt.Errorf("%s is not a bundle: it has neither the directories %s and %s nor manifests", dir, manifestsDir, metadataDir)
+		return nil, fmt.Errorf("%s is not a bundle: it has no directories %s and %s, and no manifests of its own", dir, manifestsDir, metadataDir)
 	}
 	if err := r.readManifests(manifests); err != nil {
 		return nil, err
@@ -71,6 +72,21 @@ func unreadable(dir string, err error) error {
 	return err
 }
 
+// errIrregular is returned for what is not a file with content: reading a pipe or a device could take forever.
+var errIrregular = errors.New("not a regular file")
+
+// openRegular opens a regular file.
+func openRegular(files fs.FS, name string) (fs.File, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errIrregular
+	}
+	return files.Open(name)
+}
+
 func exists(files fs.FS, name string) bool {
 	_, err := fs.Stat(files, name)
 	return err == nil
@@ -82,7 +98,7 @@ func hasManifests(files fs.FS) bool {
 }
 
 func isManifest(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) && !strings.HasSuffix(name, packageSuffix)
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) && !describes(name)
 }
 
 // reader reads files below the directory of a bundle. Links out of the directory are not followed.
@@ -96,7 +112,7 @@ func (r *reader) place(name string) string { return filepath.ToSlash(filepath.Jo
 
 // read returns the content of a file. It returns nil and adds a problem if the file cannot be read.
 func (r *reader) read(name string) []byte {
-	file, err := r.files.Open(name)
+	file, err := openRegular(r.files, name)
 	if err != nil {
 		r.problem(r.place(name), 1, "cannot be read: %v", reason(err))
 		return nil
@@ -134,6 +150,7 @@ func (r *reader) readManifests(dir string) error {
 		return fmt.Errorf("%s has %d files, at most %d are read", r.place(dir), len(entries), maxFiles)
 	}
 	var size counter
+	total := 0
 	compressed := gzip.NewWriter(&size)
 	for _, entry := range entries {
 		name := path.Join(dir, entry.Name())
@@ -141,6 +158,9 @@ func (r *reader) readManifests(dir string) error {
 			continue
 		}
 		content := r.read(name)
+		if total += len(content); total > maxSize {
+			return fmt.Errorf("%s has more than %d MiB of manifests", r.place(dir), maxSize>>20)
+		}
 		if _, err := compressed.Write(content); err != nil {
 			return err
 		}

@@ -59,6 +59,8 @@ type Options struct {
 	Args []string
 	// PodAnnotations are the annotations of the pods.
 	PodAnnotations map[string]string
+	// Scratch gives the operator a writable directory /tmp.
+	Scratch bool
 	// WithoutWebhooks deploys a project whose webhooks need certificates that are not created here.
 	WithoutWebhooks bool
 	// UnsafeCRDs also applies definitions that break stored objects.
@@ -138,6 +140,7 @@ func (o Options) operator() (*project.Project, manifests.Operator, error) {
 	if o.Replicas > maxReplicas {
 		return nil, made, fmt.Errorf("%d replicas: want at most %d", o.Replicas, maxReplicas)
 	}
+	made.Scratch = made.Scratch || o.Scratch
 	if o.Replicas != 0 {
 		made.Replicas = int32(o.Replicas)
 	}

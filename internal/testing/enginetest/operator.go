@@ -43,6 +43,8 @@ type Operator struct {
 	Engines func() []engine.Engine
 	// Connection is the operator's connection. Default: that of an administrator.
 	Connection *rest.Config
+	// Shards is the number of replicas between which the objects can be shared. 0: they are not shared.
+	Shards int
 	// DryRun, if set, makes the operator write nothing.
 	DryRun func(operon.Preview)
 }
@@ -89,7 +91,10 @@ func (s *Operator) Start() (seen *Requests, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, ready := make(chan error, 1), make(chan struct{})
 	go func() {
-		ended <- operon.Run(ctx, "engine-test", config, operon.Config{Namespace: s.Namespace, DryRun: s.DryRun, Ready: func() { close(ready) }}, options...)
+		ended <- operon.Run(ctx, "engine-test", config, operon.Config{
+			Namespace: s.Namespace, Shards: s.Shards, DryRun: s.DryRun, Ready: func() { close(ready) },
+			LeaderElection: s.Shards > 0, LeaderElectionNamespace: s.Namespace,
+		}, options...)
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -151,19 +156,13 @@ func (r *Requests) Writes() []string {
 	return writes
 }
 
-// Quiet fails the test if the operator does not become quiescent, or sends requests afterwards.
+// Quiet waits until the operator has sent requests and then none for two seconds, and fails the test if it does not become quiescent.
 func (s *Operator) Quiet(seen *Requests) {
 	s.Helper()
 	s.Eventually("the operator has nothing to do", func(context.Context) error {
-		if quiet := time.Since(seen.Latest()); quiet < time.Second {
-			return fmt.Errorf("it sent a request %s ago", quiet)
-		}
-		return nil
-	})
-	_, before := seen.Since(0)
-	localtest.Always(s.T, time.Second, "no request", func(context.Context) error {
-		if more, _ := seen.Since(before); len(more) > 0 {
-			return fmt.Errorf("the idle operator sent %q", more)
+		all, sent := seen.Since(0)
+		if quiet := time.Since(seen.Latest()); sent == 0 || quiet < 2*time.Second {
+			return fmt.Errorf("it sent %d requests, the last ones %s ago: %q", sent, quiet, all[max(0, sent-5):])
 		}
 		return nil
 	})

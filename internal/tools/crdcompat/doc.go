@@ -4,7 +4,7 @@
 // is lost when the object is written; an object that violates a new rule can no longer be written, not even its status. Both problems show
 // only later, one object at a time.
 //
-//	report, err := crdsafe.Check(ctx, config, nil, definitions...)
+//	report, err := crdcompat.Check(ctx, config, nil, definitions...)
 //	if err == nil && !report.Safe() {
 //		fmt.Print(report)
 //	}

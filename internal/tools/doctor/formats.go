@@ -1,9 +1,13 @@
 package doctor
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 	"github.com/operon-framework/operon/internal/tools/sarif"
@@ -36,10 +40,23 @@ func (r *Report) SARIF(w io.Writer) error {
 		same[key]++ // a fingerprint has no line: equal findings in a file are numbered
 		run.Results = append(run.Results, sarif.Result{
 			Rule: f.Rule, Level: levels[f.Severity], Message: resultText(&f), Key: key + string(rune(same[key])),
-			Locations: []sarif.Object{{"physicalLocation": sarif.Physical(f.File, sarif.Object{"startLine": f.Line, "startColumn": f.Column})}},
+			Locations: []sarif.Object{{"physicalLocation": sarif.Physical(f.File, sarif.Object{"startLine": f.Line, "startColumn": r.column(f.Place)})}},
 		})
 	}
 	return run.Write(w)
+}
+
+// column returns the column of a place in code points. In Go files, places count bytes, as Go's tools do.
+func (r *Report) column(at rule.Place) int {
+	if filepath.Ext(at.File) != ".go" || at.Line < 1 || at.Column < 1 {
+		return at.Column
+	}
+	content, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(at.File)))
+	lines := bytes.SplitN(content, []byte("\n"), at.Line+1)
+	if err != nil || len(lines) < at.Line || len(lines[at.Line-1]) < at.Column {
+		return at.Column // the file was changed or removed since it was checked
+	}
+	return utf8.RuneCount(lines[at.Line-1][:at.Column-1]) + 1
 }
 
 // levels maps severities to SARIF levels.

@@ -92,6 +92,26 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
+// Places in Go files count bytes, and SARIF counts code points.
+func TestColumnsOfSARIFCountCodePoints(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"a.go", "a.yaml"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("package a\n/* é😀 */ var A = 1\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &Report{dir: dir}
+	for at, want := range map[rule.Place]int{
+		{File: "a.go", Line: 2, Column: 14}: 10, {File: "a.yaml", Line: 2, Column: 14}: 14, {File: "a.go", Line: 1, Column: 9}: 9,
+		{File: "a.go", Line: 2, Column: 99}: 99, {File: "a.go", Line: 9, Column: 3}: 3, {File: "gone.go", Line: 1, Column: 3}: 3, {File: "a.go"}: 0,
+	} {
+		if got := r.column(at); got != want {
+			t.Errorf("%v: column %d, want %d", at, got, want)
+		}
+	}
+}
+
 func TestFixDeletesWhatIgnoresNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

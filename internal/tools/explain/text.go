@@ -19,42 +19,19 @@ const (
 	shownEvents  = 6
 )
 
-// margin is the width of the names of sections.
-const margin = 12
-
 // Text writes the answer as text for users.
 func (a *Answer) Text(out io.Writer) error {
-	var page page
-	page.lines(a.headline()...)
-	page.section("Next", a.next())
-	page.section("Conditions", a.conditions())
-	page.section("Trouble", a.Trouble)
-	page.section("Reconciled", a.passes())
-	page.section("Actions", a.actions())
-	page.section("Events", a.events())
-	page.section("Unknown", a.Lacks)
+	var page terminal.Page
+	page.Lines(a.headline()...)
+	page.Section("Next", a.next())
+	page.Section("Conditions", a.conditions())
+	page.Section("Trouble", a.Trouble)
+	page.Section("Reconciled", a.passes())
+	page.Section("Actions", a.actions())
+	page.Section("Events", a.events())
+	page.Section("Unknown", a.Lacks)
 	_, err := io.WriteString(out, terminal.Clean(page.String())) // much of it comes from the cluster
 	return err
-}
-
-// page is a text under construction.
-type page struct{ strings.Builder }
-
-func (p *page) lines(lines ...string) {
-	for _, line := range lines {
-		p.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-}
-
-// section writes lines next to the name of their section. It writes nothing if there are no lines.
-func (p *page) section(name string, lines []string) {
-	if len(lines) > 0 {
-		p.WriteString("\n")
-	}
-	for _, line := range lines {
-		p.lines(fmt.Sprintf("%-*s%s", margin, name, line))
-		name = ""
-	}
 }
 
 // headline returns a summary of the answer.

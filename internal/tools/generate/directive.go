@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/glob"
@@ -43,7 +44,7 @@ func directiveIn(source []byte) (flags []string, line int) {
 		if !is {
 			continue
 		}
-		words := strings.Fields(command)
+		words := directiveWords(command)
 		for i := 1; i < len(words); i++ {
 			if words[i] == "generate" && filepath.Base(words[i-1]) == "operon" {
 				return words[i+1:], line
@@ -51,6 +52,20 @@ func directiveIn(source []byte) (flags []string, line int) {
 		}
 	}
 	return nil, 0
+}
+
+// directiveWords splits a command as the go command does: a word in double quotes is a Go string, and may contain spaces.
+func directiveWords(command string) (words []string) {
+	for command = strings.TrimSpace(command); command != ""; command = strings.TrimSpace(command) {
+		end := strings.IndexAny(command+" ", " \t")
+		word := command[:end]
+		if quoted, err := strconv.QuotedPrefix(command); err == nil && quoted[0] == '"' {
+			end = len(quoted)
+			word, _ = strconv.Unquote(quoted) // valid, because it is a quoted prefix
+		}
+		words, command = append(words, word), command[end:]
+	}
+	return words
 }
 
 // buildTags returns the tags to load packages with: the wanted tags, and the tag that excludes generated code.

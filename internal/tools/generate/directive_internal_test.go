@@ -2,6 +2,7 @@ package generate
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 )
 
@@ -15,4 +16,18 @@ func FuzzDirective(f *testing.F) {
 			t.Errorf("%q in line %d of %q", flags, line, source)
 		}
 	})
+}
+
+func TestWordsInQuotesAreOneFlag(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][]string{
+		`operon generate --helm`: {"--helm"},
+		"  go run x/cmd/operon\tgenerate --helm --header \"a b\\t\" ": {"--helm", "--header", "a b\t"},
+		`operon generate "--header=a b" c"d e`:                        {"--header=a b", `c"d`, "e"},
+		`operon generate "open`:                                       {`"open`},
+	} {
+		if got, at := directiveIn([]byte("package main\n" + generateLine + line + "\n")); at != 2 || !slices.Equal(got, want) {
+			t.Errorf("%s: %q in line %d, want %q", line, got, at, want)
+		}
+	}
 }

@@ -2,13 +2,13 @@ package project
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -23,7 +23,7 @@ type document struct {
 func split(content []byte) []document {
 	documents := []document{{}}
 	for number, line := range bytes.SplitAfter(content, []byte("\n")) {
-		if found := boundary.FindSubmatch(line); found != nil {
+		if found := boundaryIn(line); found != nil {
 			documents = append(documents, document{before: number + 1})
 			if len(found[1]) == 0 {
 				continue
@@ -36,6 +36,14 @@ func split(content []byte) []document {
 	return documents
 }
 
+// boundaryIn matches a line with boundary, if it may be one: most lines are not.
+func boundaryIn(line []byte) [][]byte {
+	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
+		return nil
+	}
+	return boundary.FindSubmatch(line)
+}
+
 // boundary matches a line that ends a document, and the text that follows in it, except a comment.
 var boundary = regexp.MustCompile(`^(?:---|\.\.\.)(?:\s+([^#\s].*))?(?:\s|$)`)
 
@@ -46,7 +54,7 @@ func (d document) objects(file string) ([]Object, error) {
 		return nil, err
 	}
 	place := fmt.Sprintf("%s:%d", file, root.Line)
-	written, err := d.decode(place)
+	written, err := d.decode(root, place)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +73,9 @@ func (d document) parse(file string) (*yamlv3.Node, error) {
 	if root.Kind != yamlv3.MappingNode {
 		return nil, fmt.Errorf("%s:%d: not a Kubernetes object: want a mapping with apiVersion, kind and metadata", file, root.Line)
 	}
+	if err := refuseExpansion(root, file); err != nil {
+		return nil, err
+	}
 	return root, refuseDuplicates(root, file)
 }
 
@@ -82,21 +93,22 @@ func (d document) root(file string) (*yamlv3.Node, error) {
 	return root, nil
 }
 
-func (d document) decode(place string) (*unstructured.Unstructured, error) {
-	var fields struct{ APIVersion, Kind string }
-	if err := yaml.Unmarshal(d.content, &fields); err != nil {
-		return nil, fmt.Errorf("%s: %w", place, err)
-	}
-	if fields.APIVersion == "" || fields.Kind == "" {
-		return nil, fmt.Errorf("%s: not a Kubernetes object: it needs both apiVersion and kind", place)
-	}
-	encoded, err := yaml.YAMLToJSON(d.content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", place, err)
-	}
+// decode decodes the document as kubectl does: by the rules of YAML 1.1.
+func (d document) decode(root *yamlv3.Node, place string) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(encoded); err != nil {
-		return nil, fmt.Errorf("%s: %w", place, err)
+	fields, ok := valuesOf(root, d.content)
+	object.Object = fields
+	if !ok {
+		encoded, err := yaml.YAMLToJSON(d.content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", place, err)
+		}
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(encoded, &object.Object); err != nil {
+			return nil, fmt.Errorf("%s: %w", place, err)
+		}
+	}
+	if object.GetAPIVersion() == "" || object.GetKind() == "" {
+		return nil, fmt.Errorf("%s: not a Kubernetes object: it needs both apiVersion and kind", place)
 	}
 	if object.GetName() == "" && !object.IsList() {
 		return nil, fmt.Errorf("%s: the %s has no metadata.name", place, object.GetKind())
@@ -106,14 +118,17 @@ func (d document) decode(place string) (*unstructured.Unstructured, error) {
 
 // items returns the objects in a List.
 func items(list *unstructured.Unstructured, file string, root *yamlv3.Node) ([]Object, error) {
-	_, nodes := child(root, "items")
+	nodes := nodesOf(root)
 	elements, _, err := unstructured.NestedSlice(list.Object, "items")
 	if err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", file, root.Line, err)
 	}
 	var objects []Object
 	for i, element := range elements {
-		node := nodes.Content[i]
+		node := root // of an element that comes from an alias
+		if i < len(nodes) {
+			node = nodes[i]
+		}
 		fields, ok := element.(map[string]any)
 		object := &unstructured.Unstructured{Object: fields}
 		if !ok || object.GetKind() == "" || object.GetAPIVersion() == "" || object.GetName() == "" {
@@ -124,30 +139,21 @@ func items(list *unstructured.Unstructured, file string, root *yamlv3.Node) ([]O
 	return objects, nil
 }
 
+// nodesOf returns the elements of a List.
+func nodesOf(list *yamlv3.Node) []*yamlv3.Node {
+	_, found := child(list, "items")
+	if found == nil {
+		return nil
+	}
+	return found.Content
+}
+
 // shift adds a number of lines to the line numbers of a tree.
 func shift(node *yamlv3.Node, lines int) {
 	node.Line += lines
 	for _, below := range node.Content {
 		shift(below, lines)
 	}
-}
-
-// refuseDuplicates returns an error for duplicate keys. The decoder would silently keep one of them.
-func refuseDuplicates(node *yamlv3.Node, file string) error {
-	first := map[string]int{}
-	var problems []error
-	for i, below := range node.Content {
-		problems = append(problems, refuseDuplicates(below, file))
-		if node.Kind != yamlv3.MappingNode || i%2 == 1 {
-			continue
-		}
-		if line, twice := first[below.Value]; twice {
-			problems = append(problems, fmt.Errorf("%s:%d: the key %q is here a second time, first in line %d", file, below.Line, below.Value, line))
-			continue
-		}
-		first[below.Value] = below.Line
-	}
-	return errors.Join(problems...)
 }
 
 var syntaxLine = regexp.MustCompile(`^yaml: line (\d+): `)

@@ -1,6 +1,8 @@
 package project
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 // ReadFolder reads all manifests (*.yaml, *.yml, *.json) directly in root/folder, ordered by name. It skips kustomize's own
@@ -45,11 +50,44 @@ func ReadFile(root, file string) ([]Object, error) {
 func Parse(file string, content []byte) ([]Object, error) {
 	var objects []Object
 	var problems []error
-	for _, one := range split(content) {
+	documents := split(content)
+	if len(documents) > maxDocuments {
+		return nil, fmt.Errorf("%s:1: has %d documents, at most %d are read", file, len(documents), maxDocuments)
+	}
+	for _, one := range documents {
 		read, err := one.objects(file)
 		objects, problems = append(objects, read...), append(problems, err)
 	}
 	return objects, errors.Join(problems...)
+}
+
+// Write returns a manifest of one object.
+func Write(object *unstructured.Unstructured) ([]byte, error) {
+	encoded, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML(escaped(encoded))
+}
+
+// escaped replaces characters in strings of JSON that are not allowed in YAML unless they are escaped.
+func escaped(encoded []byte) []byte {
+	if !bytes.ContainsFunc(encoded, needsEscape) {
+		return encoded
+	}
+	var all bytes.Buffer
+	for _, r := range string(encoded) {
+		if needsEscape(r) {
+			fmt.Fprintf(&all, "\\u%04x", r)
+			continue
+		}
+		all.WriteRune(r)
+	}
+	return all.Bytes()
+}
+
+func needsEscape(r rune) bool {
+	return r >= 0x7f && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
 func isManifest(name string) bool {

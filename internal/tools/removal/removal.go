@@ -159,7 +159,11 @@ func Lines(objects []*unstructured.Unstructured) string {
 	var lines []string
 	for _, object := range objects {
 		line := "  " + tree.Address(object)
-		if finalizers := object.GetFinalizers(); len(finalizers) > 0 {
+		finalizers := Foreign(object)
+		if len(finalizers) == 0 { // it waits for the garbage collection of Kubernetes alone
+			finalizers = object.GetFinalizers()
+		}
+		if len(finalizers) > 0 {
 			line += " waits for its finalizer " + strings.Join(finalizers, ", ")
 		}
 		for _, condition := range tree.Conditions(object) {

@@ -134,6 +134,13 @@ func TestForeign(t *testing.T) {
 	if got := removal.Foreign(object); !slices.Equal(got, []string{"example.com/a"}) || len(object.GetFinalizers()) != 3 {
 		t.Errorf("foreign are %q of %q", got, object.GetFinalizers())
 	}
+	if line := removal.Lines([]*unstructured.Unstructured{object}); !strings.HasSuffix(line, " waits for its finalizer example.com/a") {
+		t.Errorf("the line is %q", line)
+	}
+	object.SetFinalizers([]string{metav1.FinalizerDeleteDependents})
+	if line := removal.Lines([]*unstructured.Unstructured{object}); !strings.HasSuffix(line, " waits for its finalizer foregroundDeletion") {
+		t.Errorf("the line is %q", line)
+	}
 }
 
 func TestLinesOfANamespace(t *testing.T) {

@@ -56,7 +56,10 @@ func (o FromAnsible) Plan(context.Context, func(string)) (*Plan, error) {
 	if err := p.fill("README.md", "roleproject.md", map[string]string{"Name": name, "Kind": kind.Kind}); err != nil {
 		return nil, err
 	}
-	if err := (FromChart{CI: o.CI}).addWorkflows(p, name); err != nil {
+	if o.CI {
+		err = p.addWorkflows(name, true)
+	}
+	if err != nil {
 		return nil, err
 	}
 	p.Next = []string{"operon up"}

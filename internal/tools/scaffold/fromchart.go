@@ -57,24 +57,22 @@ func (o FromChart) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	if err := p.addManifests(ctx, chart, name, kind); err != nil {
 		return nil, err
 	}
-	if err := o.addWorkflows(p, name); err != nil {
+	if o.CI {
+		err = p.addWorkflows(name, false)
+	}
+	if err != nil {
 		return nil, err
 	}
 	p.Next = []string{"operon up"}
 	return p, p.check()
 }
 
-// addWorkflows plans the workflows, if they are wanted. They install the release of this command, or the latest one if it is none.
-func (o FromChart) addWorkflows(p *Plan, name string) error {
-	if !o.CI {
-		return nil
-	}
-	release := builtVersion()
-	if release == "" {
-		release = "latest"
-	}
+// addWorkflows plans the workflows of an operator without Go code. They install the release of this command, or the latest one if it is
+// none. What runs roles is made of the packages of the machine that runs the workflow.
+func (p *Plan) addWorkflows(name string, roles bool) error {
+	release := or(builtVersion(), "latest")
 	for path, template := range workflows {
-		if err := p.fill(path, template, map[string]string{"Name": name, "Release": release}); err != nil {
+		if err := p.fill(path, template, map[string]any{"Name": name, "Release": release, "Roles": roles}); err != nil {
 			return err
 		}
 	}

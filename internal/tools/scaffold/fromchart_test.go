@@ -49,7 +49,7 @@ func TestFromChartWithWorkflows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "till-operator")
 	carryOut(t, scaffold.FromChart{Dir: dir, Chart: someChart, CI: true})
 	for file, want := range map[string][]string{
-		"test.yaml":    {"go-version: stable", "cmd/operon@latest\n", "operon generate --check", "operon lint", "operon prove"},
+		"test.yaml":    {"go-version: stable", "cmd/operon@latest\n", "operon generate --check", "operon lint", "operon test", "operon prove"},
 		"release.yaml": {"go-version: stable", "cmd/operon@latest\n", "operon build", "operon chart push \"dist/till-operator-"},
 	} {
 		text := testaid.Read(t, filepath.Join(dir, ".github/workflows", file))

@@ -36,7 +36,7 @@ func Down(ctx context.Context, options DownOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	folder, err := openFolder(dir)
+	folder, err := openFolder(dir, "")
 	if err != nil {
 		return err
 	}
@@ -55,6 +55,8 @@ type remover struct {
 	target    *target
 	inventory *inventory
 	removal   *removal.Remover
+	// abandon, if set, is called after finalizers of an object were removed, which takes the place of running the operator.
+	abandon func(object *unstructured.Unstructured, finalizers []string)
 }
 
 func (r *remover) down(ctx context.Context) error {

@@ -29,7 +29,24 @@ func (r *remover) removeResources(ctx context.Context) error {
 	if !slices.ContainsFunc(left, removal.Held) {
 		return r.removal.WaitGone(ctx, left)
 	}
+	if r.abandon != nil {
+		return r.abandonAll(ctx, left)
+	}
 	return r.withOperator(ctx, left)
+}
+
+// abandonAll removes the finalizers of objects, and waits until the objects no longer exist.
+func (r *remover) abandonAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		stripped, err := removal.Strip(ctx, r.inventory.client, object)
+		if err != nil {
+			return err
+		}
+		if len(stripped) > 0 {
+			r.abandon(object, stripped)
+		}
+	}
+	return r.removal.WaitGone(ctx, objects)
 }
 
 // withOperator runs the operator until the objects no longer exist.

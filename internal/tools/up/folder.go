@@ -21,11 +21,11 @@ type folder struct {
 	lock *local.Lock
 }
 
-// folderOf returns the path of the state of a project.
-func folderOf(projectDir string) (string, error) {
+// folderOf returns the path of the state of a project. The suffix distinguishes the use that Run is made of.
+func folderOf(projectDir, use string) (string, error) {
 	parent, err := local.Folder("up")
 	sum := sha256.Sum256([]byte(projectDir))
-	return filepath.Join(parent, hex.EncodeToString(sum[:])[:12]), err
+	return filepath.Join(parent, hex.EncodeToString(sum[:])[:12]+use), err
 }
 
 // LogOf returns the path of the log of the operator that Run started last for the project in a directory, or "" if there is
@@ -35,7 +35,7 @@ func LogOf(projectDir string) string {
 	if err != nil {
 		return ""
 	}
-	path, err := folderOf(absolute)
+	path, err := folderOf(absolute, "")
 	if err != nil {
 		return ""
 	}
@@ -47,14 +47,18 @@ func LogOf(projectDir string) string {
 }
 
 // openFolder opens and locks the state of a project for this process.
-func openFolder(projectDir string) (*folder, error) {
-	path, err := folderOf(projectDir)
+func openFolder(projectDir, use string) (*folder, error) {
+	path, err := folderOf(projectDir, use)
 	if err != nil {
 		return nil, err
 	}
 	lock, err := local.TryLock(path + ".lock")
 	if errors.Is(err, local.ErrLocked) {
-		return nil, fmt.Errorf("another `operon up` or `operon down` is running for %s (process %s); stop it first", projectDir, local.NoteIn(path+".lock"))
+		commands := "`operon up` or `operon down`"
+		if use != "" {
+			commands = "`operon test`"
+		}
+		return nil, fmt.Errorf("another %s is running for %s (process %s); stop it first", commands, projectDir, local.NoteIn(path+".lock"))
 	}
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ const (
 	Label = "operon.dev/up"
 	// manager is the field manager of objects that Run applies.
 	manager = "operon-up"
-	// sampleNamespace is the namespace of samples that do not name one.
+	// sampleNamespace is the namespace of samples that do not name one, unless a test has its own.
 	sampleNamespace = "default"
 )
 
@@ -23,13 +23,15 @@ const (
 type installer struct {
 	*kube.Client
 	project string
+	// namespace is the namespace of samples that do not name one.
+	namespace string
 	// found is called with each object that existed in the cluster before.
 	found func(*unstructured.Unstructured)
 }
 
 func newInstaller(config *rest.Config, project string, found func(*unstructured.Unstructured)) (*installer, error) {
 	client, err := kube.New(config, manager)
-	return &installer{client, project, found}, err
+	return &installer{client, project, sampleNamespace, found}, err
 }
 
 // origin describes who created an object in the cluster.
@@ -56,7 +58,7 @@ func (in *installer) originOf(ctx context.Context, object *unstructured.Unstruct
 // namespace of the samples.
 func (in *installer) apply(ctx context.Context, object *unstructured.Unstructured) (origin, error) {
 	object = object.DeepCopy()
-	if err := in.Place(object, sampleNamespace); err != nil {
+	if err := in.Place(object, in.namespace); err != nil {
 		return "", err
 	}
 	whose, err := in.originOf(ctx, object)
@@ -70,7 +72,7 @@ func (in *installer) apply(ctx context.Context, object *unstructured.Unstructure
 
 // applyOurs applies an object that must not have been created by another client.
 func (in *installer) applyOurs(ctx context.Context, object *unstructured.Unstructured) error {
-	if err := in.Place(object, sampleNamespace); err != nil {
+	if err := in.Place(object, in.namespace); err != nil {
 		return err
 	}
 	whose, err := in.originOf(ctx, object)

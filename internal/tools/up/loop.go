@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/operon-framework/operon/internal/tools/project"
-	"github.com/operon-framework/operon/internal/tools/up/process"
 	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
@@ -121,7 +120,7 @@ func (l *loop) build(ctx context.Context) {
 	l.running.Go(func() {
 		l.building.Lock() // the previous build ends with a delay, and both write the same file
 		defer l.building.Unlock()
-		if result.err = process.Build(ctx, p.Dir, p.Main.Package, l.folder.operator()); result.err == nil {
+		if result.err = l.session.build(ctx, p); result.err == nil {
 			result.sum, result.err = sumOf(l.folder.operator())
 		}
 		if p.Main.Stock() { // the program is the same, and reads files that changed

@@ -83,7 +83,7 @@ func (s *samples) apply(ctx context.Context, p *project.Project) ([]tree.Sample,
 	var problems []error
 	for _, sample := range namespacesFirst(p.Samples) {
 		copied := sample.DeepCopy()
-		if err := s.in.Place(copied, sampleNamespace); err != nil {
+		if err := s.in.Place(copied, s.in.namespace); err != nil {
 			problems = append(problems, placed(sample, err))
 			continue
 		}

@@ -19,9 +19,21 @@ import (
 // shownTail is the number of lines of the operator's log that are shown after it ended.
 const shownTail = 25
 
+// lateError is the error of samples that were not ready in time.
+type lateError struct{ error }
+
 // once waits until every sample is ready and prints the final state. Otherwise it returns the reason why a sample is not
 // ready.
 func (s *session) once(ctx context.Context) error {
+	err := s.await(ctx)
+	if _, late := errors.AsType[lateError](err); err == nil || late {
+		return errors.Join(err, s.print())
+	}
+	return err
+}
+
+// await waits until every sample is ready. Otherwise it returns the reason why a sample is not ready.
+func (s *session) await(ctx context.Context) error {
 	started := time.Now()
 	deadline := time.NewTimer(s.options.Timeout)
 	defer deadline.Stop()
@@ -33,10 +45,9 @@ func (s *session) once(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.operator.done():
-			exit, _ := s.operator.ended()
-			return s.failure(fmt.Sprintf("the operator %s", exit), s.logTail())
+			return s.crash()
 		case <-deadline.C:
-			return errors.Join(s.notReady(), s.print())
+			return lateError{s.notReady()}
 		case <-s.watcher.Changed():
 		case <-s.wake:
 		case <-look.C:
@@ -50,9 +61,18 @@ func (s *session) once(ctx context.Context) error {
 		}
 		if lasted := time.Since(became); s.watcher.Complete() && (s.settled() || lasted > timing.behind) || lasted > timing.unlisted {
 			s.say("ready after %s", since(started))
-			return s.print()
+			return nil
 		}
 	}
+}
+
+// crash returns the error of an operator that has ended by itself, which was read from its process already if the process is gone.
+func (s *session) crash() error {
+	if s.operator.process != nil {
+		exit, _ := s.operator.ended()
+		s.crashed = s.failure(fmt.Sprintf("the operator %s", exit), s.logTail())
+	}
+	return s.crashed
 }
 
 // ready reports whether every sample is ready according to the running operator.
@@ -95,6 +115,14 @@ func (s *session) sampleNodes() []*tree.Node {
 	return nodes
 }
 
+// roots returns the nodes of all custom resources, if they are watched already.
+func (s *session) roots() []*tree.Node {
+	if s.watcher == nil {
+		return nil
+	}
+	return s.watcher.Snapshot().Roots
+}
+
 // print prints the final state.
 func (s *session) print() error {
 	if s.options.Print != nil {
@@ -125,7 +153,7 @@ func (s *session) notReady() error {
 
 // failure returns an error with details, and with the permissions that the operator lacks.
 func (s *session) failure(what string, details []string) error {
-	if problem, lacks := s.permissionProblem(s.watcher.Snapshot().Roots); lacks {
+	if problem, lacks := s.permissionProblem(s.roots()); lacks {
 		details = append(append(details, problem.Title), indented(problem.Lines)...)
 	}
 	return errors.New(strings.Join(append([]string{what}, indented(details)...), "\n"))

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"context"
 	"io"
 	"os"
 	"time"
@@ -51,6 +52,11 @@ type Options struct {
 	Timeout time.Duration
 	// Print prints the final state of the samples in mode Once. If nil, it is printed as text to Stdout.
 	Print func(samples []*unstructured.Unstructured) error
+	// Use is called while the operator runs, in place of what Mode does: a test of the project, for example. The project is then
+	// installed under another name, see [Running], and everything is removed when Use returns.
+	Use func(context.Context, *Running) error
+	// Build writes the operator's program to a file. The default builds the main package.
+	Build func(ctx context.Context, target string) error
 	// UnsafeCRDs allows changed CustomResourceDefinitions that break stored objects to be applied.
 	UnsafeCRDs bool
 	// Stdout receives the live display or the final state, and Stderr the progress. The defaults are those of the process.
@@ -58,6 +64,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.Use != nil {
+		o.Mode = Once
+	}
 	if o.Mode == "" {
 		o.Mode = Loop
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/rbac"
 	"github.com/operon-framework/operon/internal/tools/up/process"
@@ -61,11 +63,15 @@ func (p problems) list() []view.Problem {
 // permissionProblem describes the permissions that the operator lacks, according to its log and the conditions in nodes, and
 // the rules that grant them.
 func (s *session) permissionProblem(nodes []*tree.Node) (view.Problem, bool) {
-	rules := s.refused.With(reports(nodes)...).Rules()
+	return lacking(s.project, s.refused.With(reports(nodes)...).Rules())
+}
+
+// lacking describes rules that the operator lacks.
+func lacking(p *project.Project, rules []rbacv1.PolicyRule) (view.Problem, bool) {
 	if len(rules) == 0 {
 		return view.Problem{}, false
 	}
-	problem := view.Problem{Title: fmt.Sprintf("the operator lacks permissions; add to the rules in %s:", roleFile(s.project))}
+	problem := view.Problem{Title: fmt.Sprintf("the operator lacks permissions; add to the rules in %s:", roleFile(p))}
 	for _, rule := range rules {
 		problem.Lines = append(problem.Lines, rbac.Lines(rule)...)
 	}

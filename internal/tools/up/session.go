@@ -2,6 +2,7 @@ package up
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,7 @@ type session struct {
 	renew       time.Time
 
 	operator *operator
+	crashed  error // of the operator that ended by itself
 	refused  *rbac.Set
 	gauge    *gauge
 	watcher  *tree.Watcher
@@ -50,10 +52,17 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := process.CanBuild(); err != nil {
-		return err
+	if options.Build == nil {
+		if err := process.CanBuild(); err != nil {
+			return err
+		}
 	}
-	folder, err := openFolder(read.Dir)
+	use := ""
+	if options.Use != nil {
+		use = testSuffix
+		read.Name += use
+	}
+	folder, err := openFolder(read.Dir, use)
 	if err != nil {
 		return err
 	}
@@ -61,6 +70,9 @@ func Run(ctx context.Context, options Options) (err error) {
 	s := &session{
 		options: options, progress: terminal.NewWriter(options.progress()), project: read, folder: folder,
 		refused: rbac.Of(identityOf(read).user()), gauge: &gauge{}, changes: changes, wake: make(chan struct{}, 1),
+	}
+	if options.Use != nil {
+		defer func() { err = errors.Join(err, s.remove(ctx)) }()
 	}
 	if err := s.prepare(ctx); err != nil {
 		return err
@@ -95,13 +107,21 @@ func (s *session) prepare(ctx context.Context) error {
 	both.Go(func() error { return s.install(ctx) })
 	both.Go(func() error {
 		started := time.Now()
-		if err := process.Build(ctx, s.project.Dir, s.project.Main.Package, s.folder.operator()); err != nil {
+		if err := s.build(ctx, s.project); err != nil {
 			return err
 		}
 		s.say("operator built, %s", since(started))
 		return nil
 	})
 	return both.Wait()
+}
+
+// build writes the operator's program.
+func (s *session) build(ctx context.Context, p *project.Project) error {
+	if s.options.Build != nil {
+		return s.options.Build(ctx, s.folder.operator())
+	}
+	return process.Build(ctx, p.Dir, p.Main.Package, s.folder.operator())
 }
 
 // install ensures that the cluster runs, and installs the operator's access and kinds.
@@ -116,6 +136,12 @@ func (s *session) install(ctx context.Context) (err error) {
 	}
 	if s.installer, err = newInstaller(s.target.config, s.project.Name, s.foreign); err != nil {
 		return err
+	}
+	if s.options.Use != nil {
+		s.installer.namespace = identityOf(s.project).namespace
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
 	}
 	s.samples = &samples{in: s.installer, applied: map[string]*unstructured.Unstructured{}}
 	started = time.Now()
@@ -186,6 +212,9 @@ func (s *session) run(ctx context.Context) error {
 	}
 	defer s.operator.stop()
 	s.say("operator started, pid %d", s.operator.process.PID())
+	if s.options.Use != nil {
+		return s.use(ctx)
+	}
 	if s.expected, err = s.samples.apply(ctx, s.project); err != nil {
 		return err
 	}

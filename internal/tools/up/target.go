@@ -27,6 +27,8 @@ type target struct {
 	config *rest.Config
 	// cluster is the server and its certificate authority, as in a kubeconfig.
 	cluster clientcmdapi.Cluster
+	// raw is the kubeconfig. Its current context is the one that is used.
+	raw clientcmdapi.Config
 	// title is the name of the cluster in a sentence.
 	title string
 	// namespace is the namespace of the kubeconfig's context, or empty if the context does not name one.
@@ -128,6 +130,7 @@ func (t *target) load(rules clientcmd.ClientConfigLoadingRules, contextName stri
 	}
 	t.cluster = *raw.Clusters[raw.Contexts[contextName].Cluster]
 	t.namespace = raw.Contexts[contextName].Namespace
+	t.raw, t.raw.CurrentContext = raw, contextName
 	t.config = config
 	t.config.QPS = -1 // the server limits requests with priority and fairness
 	return t.resolvePaths()

@@ -38,13 +38,17 @@ func lease(s Settings, container string) (netip.Addr, error) {
 	}
 }
 
+// claim records that a container has an address. The directory is locked, so an empty file was left by a run that was killed or
+// cut off, and nobody has its address.
 func claim(s Settings, address netip.Addr, container string) error {
-	file, err := os.OpenFile(filepath.Join(s.Leases, address.String()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
+	path := filepath.Join(s.Leases, address.String())
+	switch info, err := os.Stat(path); {
+	case err == nil && info.Size() > 0:
+		return fs.ErrExist
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	_, err = file.WriteString(container)
-	return errors.Join(err, file.Close())
+	return os.WriteFile(path, []byte(container), 0o600)
 }
 
 // after returns the next address, and the first one after the end of the subnet. The first two addresses and the last one of a

@@ -4,6 +4,8 @@ package cni
 
 import (
 	"net/netip"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 )
@@ -67,5 +69,19 @@ func TestAddressesComeBack(t *testing.T) {
 	}
 	if address, err := lease(s, "g"); err != nil || address != netip.MustParseAddr("198.18.128.4") {
 		t.Errorf("g got %s, %v, want c's, which follows the one that was given last", address, err)
+	}
+}
+
+// A run that is killed before it has written who has an address does not use the address up.
+func TestAnAddressThatNobodyHasIsAssigned(t *testing.T) {
+	t.Parallel()
+	s := testSettings(t, "198.18.128.0/29")
+	if err := os.WriteFile(filepath.Join(s.Leases, "198.18.128.2"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if _, err := lease(s, string(rune('a'+i))); err != nil {
+			t.Errorf("pod %d of five: %v", i+1, err)
+		}
 	}
 }

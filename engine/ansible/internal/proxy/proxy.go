@@ -175,6 +175,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	access := s.access(r, info)
 	if p.inject && info.IsResourceRequest && info.Subresource == "" && !isReview(info) {
 		if err := p.own(r, s, info); err != nil {
+			s.miss()
 			refuse(w, err)
 			return
 		}
@@ -194,6 +195,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, access *access) 
 		},
 		Transport: p.transport, FlushInterval: -1,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			if access != nil {
+				access.session.miss()
+			}
 			refuse(w, apierrors.NewServiceUnavailable(err.Error()))
 		},
 	}
@@ -268,13 +272,21 @@ func (p *Proxy) metadata(ctx context.Context, path string, query url.Values) (*m
 
 // read reads the object or list with a path in the form of a kind, or as it is if that is empty.
 func (p *Proxy) read(ctx context.Context, path string, query url.Values, kind string, into any) error {
+	return p.send(ctx, http.MethodGet, path, query, kind, nil, into)
+}
+
+// send sends a request of the operator itself, and decodes the response if into is not nil.
+func (p *Proxy) send(ctx context.Context, method, path string, query url.Values, kind string, content io.Reader, into any) error {
 	target := *p.server
 	target.Path, target.RawQuery = strings.TrimSuffix(target.Path, "/")+path, query.Encode()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	r, err := http.NewRequestWithContext(ctx, method, target.String(), content)
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Accept", "application/json")
+	if content != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	if kind != "" {
 		r.Header.Set("Accept", "application/json;as="+kind+";g=meta.k8s.io;v=v1")
 	}
@@ -287,12 +299,15 @@ func (p *Proxy) read(ctx context.Context, path string, query url.Values, kind st
 	if err != nil {
 		return err
 	}
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode/100 != 2 {
 		status := &apierrors.StatusError{}
 		if err := json.Unmarshal(body, &status.ErrStatus); err != nil || status.ErrStatus.Code == 0 {
-			return fmt.Errorf("GET %s: %s", path, response.Status)
+			return fmt.Errorf("%s %s: %s", method, path, response.Status)
 		}
 		return status
+	}
+	if into == nil {
+		return nil
 	}
 	return json.Unmarshal(body, into)
 }

@@ -31,6 +31,7 @@ type seen struct {
 func (a *access) observe(response *http.Response) error {
 	found := response.StatusCode < 300
 	if !found && response.StatusCode != http.StatusNotFound {
+		a.session.miss()
 		return nil
 	}
 	body, err := bodyOf(response)

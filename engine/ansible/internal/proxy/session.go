@@ -32,6 +32,8 @@ type Session struct {
 	objects    map[objectKey]*seen
 	// open is the reason why the record is not complete.
 	open string
+	// missed means that the run may have used an object that is not recorded.
+	missed bool
 	// beyond contains the objects that the run created where garbage collection does not reach them.
 	beyond []string
 }
@@ -54,7 +56,14 @@ func (s *Session) Begin(withStatus bool) {
 func (s *Session) opens(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open = first(s.open, why)
+	s.open, s.missed = first(s.open, why), true
+}
+
+// miss says that a request is not recorded, because it failed.
+func (s *Session) miss() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.missed = true
 }
 
 // Result returns the record of the run, ordered, and the reason why it is not complete.
@@ -67,7 +76,7 @@ func (s *Session) Result(ctx context.Context) (objects []engine.RunObject, open 
 			e.state, err = s.proxy.live(ctx, s.Owner, key)
 		}
 		if apierrors.IsForbidden(err) {
-			s.open = first(s.open, Place(o)+" cannot be read: "+err.Error())
+			s.open, s.missed = first(s.open, Place(o)+" cannot be read: "+err.Error()), true
 			continue
 		}
 		if err != nil {

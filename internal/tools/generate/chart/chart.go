@@ -103,14 +103,14 @@ replicas: %d
 
 resources:
 %s
-# The namespaces that the operator works in, none for all. It has rights there only.
+# The namespaces that the operator watches; none means all. It has permissions in these only.
 watchNamespaces: []
 
 # Further arguments and environment of the container.
 args: []
 env: []
 
-# CustomResourceDefinitions: kept when the chart is uninstalled, as they take all objects with them.
+# CustomResourceDefinitions. They are kept when the chart is uninstalled, because all custom resources would be deleted with them.
 crds:
   install: true
   keep: true

@@ -53,6 +53,13 @@ func specOf(t *testing.T, files map[string]string) map[string]any {
 	if crd.Name != "webs.shop.example.com" || crd.Spec.Names.ListKind != "WebList" {
 		t.Errorf("the CRD is %s of %+v", crd.Name, crd.Spec.Names)
 	}
+	var columns []string
+	for _, column := range crd.Spec.Versions[0].AdditionalPrinterColumns {
+		columns = append(columns, column.Name)
+	}
+	if got := strings.Join(columns, " "); got != "Ready Deployed Revision Age" {
+		t.Errorf("the columns are %s", got)
+	}
 	var found struct {
 		Spec struct {
 			Versions []struct {
@@ -99,14 +106,26 @@ properties:
 	}
 }
 
-// Parts that a CRD cannot express are left open, and required fields are not required, because the chart has defaults.
+// Parts that a CRD cannot express are left open, and required fields are not required, because the chart has defaults. Rules of
+// Kubernetes are copied, and fields without a description have the comment in values.yaml.
 func TestSchemaOfJSONSchema(t *testing.T) {
 	t.Parallel()
-	got := specOf(t, map[string]string{"values.schema.json": `{
+	got := specOf(t, map[string]string{"values.yaml": `# How many pods run.
+replicas: 2
+# A comment.
+disk:
+  size: 1Gi # of each pod
+  tier: fast # "hot" or "cold"
+unknown: 1 # not in the schema
+`, "values.schema.json": `{
   "type": "object", "description": "Settings.", "required": ["replicas"], "additionalProperties": false,
   "properties": {
     "replicas": {"type": "integer", "minimum": 0, "default": 2},
     "color": {"type": ["string", "null"], "enum": ["red", "blue"]},
+    "disk": {"type": "object", "description": "The disk.", "additionalProperties": false, "properties": {
+      "size": {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "cannot be changed"}]},
+      "tier": {"type": ["string", "integer"]}
+    }},
     "size": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
     "labels": {"type": "object", "additionalProperties": {"type": "string"}},
     "hosts": {"type": "array", "items": {"$ref": "#/definitions/host"}}
@@ -116,8 +135,14 @@ func TestSchemaOfJSONSchema(t *testing.T) {
 type: object
 description: Settings.
 properties:
-  replicas: {type: integer, minimum: 0}
+  replicas: {type: integer, minimum: 0, description: How many pods run.}
   color: {type: string, nullable: true, enum: [red, blue]}
+  disk:
+    type: object
+    description: The disk.
+    properties:
+      size: {type: string, description: of each pod, x-kubernetes-validations: [{rule: self == oldSelf, message: cannot be changed}]}
+      tier: {x-kubernetes-preserve-unknown-fields: true, description: '"hot" or "cold"'}
   size: {x-kubernetes-preserve-unknown-fields: true}
   labels: {type: object, additionalProperties: {type: string}}
   hosts: {type: array, items: {x-kubernetes-preserve-unknown-fields: true}}
@@ -177,5 +202,21 @@ func TestRoles(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the rules are %v, want %v", got, want)
+	}
+}
+
+// Releases that are stored need permission to manage Secrets.
+func TestRolesForStoredReleases(t *testing.T) {
+	t.Parallel()
+	of := chartkind.Kind{GroupVersionKind: web, Chart: chart(t, map[string]string{"templates/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"})}
+	for stores, want := range map[bool]string{
+		false: "  - secrets\n  verbs:\n  - get\n  - list\n  - watch\n",
+		true:  "  - secrets\n  verbs:\n  - create\n  - delete\n  - get\n  - list\n  - patch\n  - watch\n",
+	} {
+		of.Stores = stores
+		content, err := chartkind.Roles(t.Context(), "web-operator", of)
+		if err != nil || !strings.Contains(string(content), want) {
+			t.Errorf("stored %v: error %v, Roles %s", stores, err, content)
+		}
 	}
 }

@@ -18,6 +18,8 @@ func Plural(kind string) string { return strings.ToLower(flect.Pluralize(kind)) 
 type Kind struct {
 	schema.GroupVersionKind
 	Chart *helm.Chart
+	// Stores means that the operator stores the releases in Secrets.
+	Stores bool
 }
 
 // Mark is the first line of generated manifests. Manifests of the author do not have it.
@@ -68,6 +70,7 @@ func CRD(kind Kind) ([]byte, error) {
 				"additionalPrinterColumns": []any{
 					column("Ready", "Ready"), column("Deployed", "Deployed"),
 					map[string]any{"name": "Revision", "type": "integer", "jsonPath": ".status.deployedRelease.revision"},
+					map[string]any{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
 				},
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{
 					"type":        "object",

@@ -68,7 +68,11 @@ func read(dir string) ([]Kind, error) {
 		if err != nil {
 			return nil, watch.Errorf("chart", "%w", err)
 		}
-		kinds = append(kinds, Kind{GroupVersionKind: watch.Kind, Chart: chart})
+		stores, err := helm.Stores(watch)
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, Kind{GroupVersionKind: watch.Kind, Chart: chart, Stores: stores})
 	}
 	return kinds, nil
 }

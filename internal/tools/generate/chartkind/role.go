@@ -77,6 +77,9 @@ func (r rules) addKind(ctx context.Context, kind Kind) error {
 			r.add(preview)
 		}
 	}
+	if kind.Stores {
+		r.allow("", "secrets", managing...)
+	}
 	plural := Plural(kind.Kind)
 	r.allow(kind.Group, plural, reading...)
 	r.allow(kind.Group, plural, "patch") // finalizers

@@ -3,6 +3,7 @@ package chartkind
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -13,28 +14,30 @@ import (
 
 // spec returns the schema of the spec: the schema in values.schema.json as far as a CustomResourceDefinition can express it, or else a
 // schema derived from the values of the chart. It accepts everything that the chart accepts. The chart's own schema is checked when the
-// chart is rendered.
+// chart is rendered. Fields without a description are described by the comments in values.yaml.
 func spec(chart *helm.Chart) (map[string]any, error) {
-	if text := chart.Schema(); len(text) > 0 {
-		var schema map[string]any
-		if err := json.Unmarshal(text, &schema); err != nil {
-			return nil, fmt.Errorf("chart %s: values.schema.json: %w", chart.Name(), err)
-		}
-		found := ofSchema(schema)
-		if found["type"] != "object" {
-			found = open("object")
-		}
-		return found, nil
-	}
 	_, text := chart.Values()
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("chart %s: values.yaml: %w", chart.Name(), err)
 	}
-	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
-		return open("object"), nil
+	values := &yaml.Node{Kind: yaml.MappingNode}
+	if len(document.Content) > 0 && document.Content[0].Kind == yaml.MappingNode {
+		values = document.Content[0]
 	}
-	return ofValue(document.Content[0]), nil
+	if text = chart.Schema(); len(text) == 0 {
+		return ofValue(values), nil
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(text, &schema); err != nil {
+		return nil, fmt.Errorf("chart %s: values.schema.json: %w", chart.Name(), err)
+	}
+	found := ofSchema(schema)
+	if found["type"] != "object" {
+		found = open("object")
+	}
+	describe(found, values)
+	return found, nil
 }
 
 // open returns the schema of a value without further restrictions. An empty kind means any type.
@@ -56,11 +59,7 @@ func ofValue(node *yaml.Node) map[string]any {
 	case node.Kind == yaml.MappingNode:
 		schema := open("object")
 		properties := map[string]any{}
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			key, value := node.Content[i], node.Content[i+1]
-			if key.Value == "<<" {
-				continue
-			}
+		for key, value := range fields(node) {
 			property := ofValue(value)
 			if about := comment(key, value); about != "" {
 				property["description"] = about
@@ -81,6 +80,35 @@ func ofValue(node *yaml.Node) map[string]any {
 	return open("") // null, or a number that may also be written as text
 }
 
+// fields returns the keys and values of a mapping, without merged ones. Other nodes have none.
+func fields(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		if node.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if key := node.Content[i]; key.Value != "<<" && !yield(key, node.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// describe describes the fields of a schema that have no description by the comments of values.
+func describe(schema map[string]any, values *yaml.Node) {
+	properties, _ := schema["properties"].(map[string]any)
+	for key, value := range fields(values) {
+		property, ok := properties[key.Value].(map[string]any)
+		if !ok {
+			continue
+		}
+		if about := comment(key, value); about != "" && property["description"] == nil {
+			property["description"] = about
+		}
+		describe(property, value)
+	}
+}
+
 // comment returns the comment of a value, without the markers of documentation generators.
 func comment(key, value *yaml.Node) string {
 	text := key.HeadComment
@@ -95,9 +123,11 @@ func comment(key, value *yaml.Node) string {
 	return strings.Join(words, " ")
 }
 
-// copied are the keywords of JSON Schema that have the same meaning in a CustomResourceDefinition.
+// copied are the keywords of JSON Schema that have the same meaning in a CustomResourceDefinition, and the rules that only a
+// CustomResourceDefinition has: other validators ignore them.
 var copied = []string{
 	"description", "title", "format", "pattern", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+	"x-kubernetes-validations",
 }
 
 // inexpressible are the keywords that a CustomResourceDefinition does not have, or only in restricted forms.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -48,7 +49,7 @@ func compile(ctx context.Context, dir, target, mainPackage string, env ...string
 		return fmt.Errorf("build the operator: %w", err)
 	}
 	var output bytes.Buffer
-	command := exec.CommandContext(ctx, "go", "build", "-o", next, mainPackage)
+	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, linking(), []string{"-o", next, mainPackage})...)
 	command.Dir, command.Env = dir, append(os.Environ(), env...)
 	command.Stdout, command.Stderr = &output, &output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -66,6 +67,15 @@ func compile(ctx context.Context, dir, target, mainPackage string, env ...string
 		return fmt.Errorf("build the operator: %w", err)
 	}
 	return os.Rename(next, target)
+}
+
+// linking returns the flags that leave out the tables of debuggers, unless GOFLAGS has linker flags: after a change, linking takes most of the
+// time, and the tables a quarter of that. Stack traces do not need them.
+func linking() []string {
+	if strings.Contains(os.Getenv("GOFLAGS"), "-ldflags") {
+		return nil
+	}
+	return []string{"-ldflags=-w"}
 }
 
 // copyFile copies an executable if it exists. The go command does not write a binary that is up to date, and linking the same

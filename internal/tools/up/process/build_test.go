@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,6 +72,27 @@ func TestBuildLeavesATargetAloneThatIsUpToDate(t *testing.T) {
 	}
 }
 
+// Binaries lack the tables of debuggers, unless GOFLAGS says how to link.
+func TestBuildWithoutDebugInformation(t *testing.T) {
+	dir := module(t, "package main\n\nfunc main() {}\n")
+	var sizes []int64
+	for _, flags := range []string{"-mod=readonly", "-ldflags="} {
+		t.Setenv("GOFLAGS", flags)
+		target := filepath.Join(t.TempDir(), "operator")
+		if err := process.Build(t.Context(), dir, ".", target); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, info.Size())
+	}
+	if sizes[0] > sizes[1]*9/10 {
+		t.Errorf("a binary has %d bytes without debug information, and %d with it", sizes[0], sizes[1])
+	}
+}
+
 func TestBuildEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -84,5 +106,17 @@ func TestBuildNeedsAGoCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if err := process.CanBuild(); err == nil || !strings.Contains(err.Error(), "no go command on the PATH") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A program that no variable names, and that is not next to this executable, is built from the sources of Operon.
+func TestProvideFromSources(t *testing.T) {
+	t.Parallel()
+	target := filepath.Join(t.TempDir(), "save")
+	if err := process.Provide(t.Context(), process.Program{Main: "./internal/ship/licenses/save", Variable: "OPERON_SAVE_BINARY"}, target); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.CommandContext(t.Context(), target).CombinedOutput(); err == nil || !strings.Contains(string(output), "save") {
+		t.Errorf("without arguments, it printed %q: %v", output, err)
 	}
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -11,35 +12,54 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// stock copies the program that runs operators without Go code to target: the program at $OPERON_ENGINE_BINARY, or else the program next to
-// this executable, or else a program built from the sources of this executable.
+// stock copies the program that runs operators without Go code to target.
 func stock(ctx context.Context, target string) error {
-	name := path.Base(project.StockMain)
-	if named := os.Getenv("OPERON_ENGINE_BINARY"); named != "" {
-		return replace(named, target)
+	return Provide(ctx, Program{Main: project.StockMain, Variable: "OPERON_ENGINE_BINARY"}, target)
+}
+
+// Program is a program that is part of Operon.
+type Program struct {
+	// Main is its main package. The last element is its name, unless Name is set.
+	Main, Name string
+	// Module is the directory of its module in the sources of Operon. The default is the root module.
+	Module string
+	// Variable is the environment variable that names the program.
+	Variable string
+}
+
+// Provide copies a program to target: the one that its variable names, or else the one next to this executable, or else one that is built
+// from the sources of this executable.
+func Provide(ctx context.Context, of Program, target string) error {
+	name := cmp.Or(of.Name, path.Base(of.Main))
+	if named := os.Getenv(of.Variable); named != "" {
+		return replace(name, named, target)
 	}
 	if executable, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(executable), name)
 		if _, err := os.Stat(beside); err == nil && local.Trusted(beside) == nil {
-			return replace(beside, target)
+			return replace(name, beside, target)
 		}
 	}
 	sources, err := project.StockSources(ctx)
 	if err != nil {
-		return fmt.Errorf("%w; or set OPERON_ENGINE_BINARY to the program", err)
+		return fmt.Errorf("%w; or set %s to the program", err, of.Variable)
 	}
-	return compile(ctx, sources, target, project.StockMain, "GOWORK=off")
+	sources = filepath.Join(sources, of.Module)
+	if _, err := os.Stat(sources); err != nil {
+		return fmt.Errorf("find %s: it is not next to this executable, and its sources are not known: set %s to the program", name, of.Variable)
+	}
+	return compile(ctx, sources, target, of.Main, "GOWORK=off")
 }
 
 // replace copies a program to target.
-func replace(from, target string) error {
+func replace(name, from, target string) error {
 	next := target + ".next"
 	defer os.Remove(next)
 	if _, err := os.Stat(from); err != nil {
-		return fmt.Errorf("copy the program that runs watches.yaml: %w", err)
+		return fmt.Errorf("copy the program %s: %w", name, err)
 	}
 	if err := copyFile(from, next); err != nil {
-		return fmt.Errorf("copy the program that runs watches.yaml: %w", err)
+		return fmt.Errorf("copy the program %s: %w", name, err)
 	}
 	return os.Rename(next, target)
 }

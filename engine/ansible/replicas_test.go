@@ -1,0 +1,75 @@
+package ansible_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/operon-framework/operon/internal/testing/enginetest"
+)
+
+// Roles run in all replicas between which the objects are shared.
+func TestReplicasRunRoles(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	m.Shards = 4
+	m.Write("roles/stall/tasks/main.yml", `
+- kubernetes.core.k8s:
+    definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ ansible_operator_meta.name }}", namespace: "{{ ansible_operator_meta.namespace }}"}, data: {name: "{{ ansible_operator_meta.name }}"}}
+`)
+	first, _ := m.Start()
+	second, _ := m.Start()
+	names := []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
+	for _, name := range names {
+		m.Add(name, nil)
+	}
+	for _, name := range names {
+		m.EventuallyData(name, "name", name)
+		m.AwaitReady(name)
+	}
+	for i, seen := range []*enginetest.Requests{first, second} {
+		if !slices.ContainsFunc(seen.Writes(), func(write string) bool { return strings.Contains(write, "/configmaps") }) {
+			t.Errorf("replica %d has run no role: it wrote %q", i, seen.Writes())
+		}
+	}
+}
+
+// A run that waits for its turn does not begin if its object is deleted in the meantime.
+func TestRunOfADeletedObject(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	marks := t.TempDir()
+	m.Write("watches.yaml", `
+- group: market.example.com
+  version: v1
+  kind: Stall
+  role: stall
+  maxConcurrentReconciles: 1
+`)
+	m.Write("roles/stall/tasks/main.yml", `
+- ansible.builtin.shell: touch `+marks+`/{{ ansible_operator_meta.name }}; while test -e `+marks+`/closed; do sleep 0.1; done
+`)
+	m.Must(os.WriteFile(filepath.Join(marks, "closed"), nil, 0o600))
+	m.Add("one", nil)
+	seen, _ := m.Start()
+	began := func(name string) error {
+		_, err := os.Stat(filepath.Join(marks, name))
+		return err
+	}
+	m.Eventually("the first run to begin", func(context.Context) error { return began("one") })
+	two := m.Add("two", nil)
+	m.AwaitCondition("two", "Running", "True", "Running")
+	m.Must(m.Delete(t.Context(), two))
+	m.EventuallyGone(two)
+	m.Must(os.Remove(filepath.Join(marks, "closed")))
+	m.AwaitReady("one")
+	m.Quiet(seen)
+	if began("two") == nil {
+		t.Error("the role ran for an object that was deleted")
+	}
+	m.Add("three", nil) // the slot is free again
+	m.AwaitReady("three")
+}

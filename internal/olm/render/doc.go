@@ -1,0 +1,2 @@
+// Package render makes the objects of an operator from its ClusterServiceVersion and the namespaces of its OperatorGroup. It has no client.
+package render

@@ -1,0 +1,232 @@
+// Package lifecycle installs the lifecycle manager in a cluster and uninstalls it, in the same way as any other operator (see package deploy).
+// Its image is made from the program, without a build.
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/operon-framework/operon/internal/ship/build"
+	"github.com/operon-framework/operon/internal/ship/deploy"
+	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm"
+	"github.com/operon-framework/operon/internal/tools/olm/manager"
+	"github.com/operon-framework/operon/internal/tools/up"
+	"github.com/operon-framework/operon/local"
+)
+
+// cacheVariable names the directory for images of the manager, and cacheDir is the directory in its pods.
+const (
+	cacheVariable = "OLM_CACHE_DIR"
+	cacheDir      = "/tmp/operon-olm"
+)
+
+// DefaultMemory is enough for catalogs with thousands of bundles.
+const DefaultMemory = "512Mi"
+
+// Options of Install.
+type Options struct {
+	deploy.Target
+
+	// Image is an image of the manager that exists. If it is empty, it is made: for the nodes of a local cluster, or for a registry.
+	Image string
+	// Push is the name under which the image is pushed to a registry.
+	Push string
+	// Memory is the memory limit of the pod, such as 512Mi. The default is DefaultMemory.
+	Memory string
+	// DryRun reports what would be done and does nothing.
+	DryRun bool
+	// Foretold is called with what will be done before it is done. It may be nil.
+	Foretold func(*deploy.Result) error
+}
+
+// Install installs the manager and waits until it is ready. Before anything is written, all objects are tried.
+func Install(ctx context.Context, options Options) (*deploy.Result, error) {
+	m, err := manager.Open(ctx, func(doing string) { options.say("%s", doing) })
+	if err != nil {
+		return nil, err
+	}
+	options.Dir = m.Dir
+	how := deploy.Options{Target: options.Target, Image: options.Image, Memory: cmp.Or(options.Memory, DefaultMemory), Replicas: 1, Scratch: true, DryRun: true}
+	scratch, made, to, err := options.image(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if scratch != nil {
+		defer scratch.Close()
+		how.Image = made.reference
+	}
+	result, err := deploy.Run(ctx, how)
+	if err != nil || options.DryRun {
+		return result, err
+	}
+	if options.Foretold != nil {
+		if err := options.Foretold(result); err != nil {
+			return nil, err
+		}
+	}
+	if scratch != nil {
+		if _, err := scratch.Deliver(ctx, made.name, made.Image, to); err != nil {
+			return nil, err
+		}
+	}
+	how.DryRun = false
+	return deploy.Run(ctx, how)
+}
+
+func (o Options) say(format string, args ...any) {
+	if o.Progress != nil {
+		fmt.Fprintf(o.Progress, format+"\n", args...)
+	}
+}
+
+// made is an image with its names.
+type made struct {
+	image.Image
+
+	name image.Name
+	// reference is the name in pods.
+	reference string
+}
+
+// image makes the image, unless one is named.
+func (o Options) image(ctx context.Context, m *manager.Manager) (*image.Scratch, *made, image.Delivery, error) {
+	to := image.Delivery{Push: o.Push, Tell: func(doing string) { o.say("%s", doing) }}
+	if o.Image != "" {
+		return nil, nil, to, nil
+	}
+	if o.Push == "" && !o.Where.IsLocal() {
+		return nil, nil, to, errors.New("want --image NAME, or --push NAME to make one: nodes of a cluster that is not local get images from a registry")
+	}
+	if o.Push == "" {
+		to.Cluster = o.Where.Name
+		if to.Cluster == "" {
+			to.Cluster = local.DefaultName
+		}
+		if err := local.TakesImages(ctx, to.Cluster); err != nil {
+			return nil, nil, to, fmt.Errorf("%w; or name an existing image with --image NAME, or push one with --push NAME", err)
+		}
+	}
+	if err := static(m.Program); err != nil {
+		return nil, nil, to, err
+	}
+	scratch, err := image.NewScratch(ctx)
+	if err != nil {
+		return nil, nil, to, err
+	}
+	found, err := o.build(ctx, scratch, m.Program)
+	if err != nil {
+		return nil, nil, to, errors.Join(err, scratch.Close())
+	}
+	return scratch, found, to, nil
+}
+
+// build makes an image that consists of the program and of the certificates of authorities.
+func (o Options) build(ctx context.Context, store *image.Scratch, program string) (*made, error) {
+	roots, err := image.Roots(nil)
+	if err != nil {
+		return nil, err
+	}
+	file, err := image.FromDisk("operon-olm", 0o755, program)
+	if err != nil {
+		return nil, fmt.Errorf("read operon-olm: %w", err)
+	}
+	user := fmt.Sprintf("%[1]d:%[1]d", build.User)
+	single := image.Single{
+		By: "operon olm install",
+		Files: []image.File{
+			file, image.Content("etc/ssl/certs/ca-certificates.crt", 0o644, roots), {Path: "tmp", Folder: true, Mode: 0o1777},
+		},
+		Run: v1.Config{Entrypoint: []string{"/operon-olm"}, User: user, Env: []string{cacheVariable + "=" + cacheDir}},
+	}
+	finished, _, err := store.MakeSingle(ctx, single)
+	if err != nil {
+		return nil, err
+	}
+	one := &made{Image: finished}
+	digest := finished.Descriptor.Digest
+	text := o.Push
+	if text == "" {
+		text = "operon-olm:" + digest.Hex[:16]
+	}
+	if one.name, err = image.ParseName(text); err != nil {
+		return nil, err
+	}
+	one.reference = one.name.Short
+	if o.Push != "" {
+		one.reference = strings.TrimSuffix(one.name.Full, ":"+one.name.Tag) + "@" + digest.String()
+	}
+	return one, nil
+}
+
+// static returns an error if a program needs libraries, which the image does not have.
+func static(program string) error {
+	file, err := elf.Open(program)
+	if err != nil {
+		return fmt.Errorf("%s cannot run in a container: %w; name an existing image with --image NAME", path.Base(program), err)
+	}
+	defer file.Close()
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP {
+			return fmt.Errorf("%s needs libraries of this machine, which the image does not have: build it with CGO_ENABLED=0 and name it in %s, or name an existing image with --image NAME", path.Base(program), manager.Variable)
+		}
+	}
+	return nil
+}
+
+// UninstallOptions are the options of Uninstall.
+type UninstallOptions struct {
+	deploy.UndeployOptions
+
+	// KeepOperators uninstalls the manager although it has installed operators. They keep running.
+	KeepOperators bool
+}
+
+// Uninstall uninstalls the manager. It refuses to do so while there are operators that it has installed, unless they are to be kept.
+func Uninstall(ctx context.Context, options UninstallOptions) (*deploy.Removal, error) {
+	m, err := manager.Open(ctx, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	options.Dir = m.Dir
+	if !options.KeepOperators {
+		if err := unused(ctx, options.Where); err != nil {
+			return nil, err
+		}
+	}
+	return deploy.Undeploy(ctx, options.UndeployOptions)
+}
+
+// unused returns an error if a lifecycle manager has installed operators.
+func unused(ctx context.Context, where up.Where) error {
+	cluster, err := up.Find(ctx, where)
+	if err != nil {
+		return err
+	}
+	client, err := kube.New(cluster.Config, "")
+	if err != nil {
+		return err
+	}
+	state, err := olm.Read(ctx, client, "")
+	switch {
+	case errors.Is(err, olm.ErrNotInstalled):
+		return nil
+	case err != nil:
+		return err
+	case len(state.Lacks) > 0:
+		return fmt.Errorf("whether operators are installed is not known: %s; --keep-operators does not look", state.Lacks[0])
+	case len(state.Versions) > 0:
+		first := state.Versions[0]
+		return fmt.Errorf("operators are installed (%d), such as %s in namespace %s: remove them with `operon olm remove`, or add --keep-operators: they keep running, and nothing repairs or upgrades them",
+			len(state.Versions), first.Name, first.Namespace)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package lifecycle_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/operon-framework/operon/internal/ship/deploy"
+	"github.com/operon-framework/operon/internal/ship/lifecycle"
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm"
+	"github.com/operon-framework/operon/internal/tools/up"
+	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// The manager is installed like any other operator, and is not uninstalled while there are operators.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	env := localtest.New(t, local.Options{Nodes: 1})
+	var progress bytes.Buffer
+	target := deploy.Target{Where: up.Where{Kubeconfig: env.Kubeconfig}, Progress: &progress, Timeout: localtest.Patience}
+
+	if _, err := lifecycle.Install(t.Context(), lifecycle.Options{Target: target}); err == nil || !strings.Contains(err.Error(), "want --image NAME, or --push NAME") {
+		t.Errorf("without an image: %v", err)
+	}
+	var foretold []string
+	result, err := lifecycle.Install(t.Context(), lifecycle.Options{Target: target, Image: "registry.example.com/operon-olm:1.0", Foretold: func(will *deploy.Result) error {
+		foretold = will.Created
+		return nil
+	}})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, progress.String())
+	}
+	slices.Sort(foretold)
+	if created := slices.Sorted(slices.Values(result.Created)); !slices.Equal(foretold, created) || !slices.Contains(created, "Deployment olm-system/olm") {
+		t.Errorf("created %q\nforetold %q", created, foretold)
+	}
+	client := kubernetes.NewForConfigOrDie(env.Config)
+	deployment, err := client.AppsV1().Deployments("olm-system").Get(t.Context(), "olm", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	container := deployment.Spec.Template.Spec.Containers[0]
+	if len(container.VolumeMounts) != 1 || container.VolumeMounts[0].MountPath != "/tmp" || container.Resources.Limits.Memory().String() != "512Mi" {
+		t.Errorf("the container is %+v", container)
+	}
+
+	group := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	group.SetGroupVersionKind(olm.Versions.GroupVersion().WithKind("ClusterServiceVersion"))
+	group.SetNamespace(metav1.NamespaceDefault)
+	group.SetName("one.v1")
+	connection, err := kube.New(env.Config, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connection.Apply(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	uninstall := lifecycle.UninstallOptions{UndeployOptions: deploy.UndeployOptions{Target: target, KeepData: true}}
+	if _, err := lifecycle.Uninstall(t.Context(), uninstall); err == nil || !strings.HasPrefix(err.Error(), "operators are installed (1), such as one.v1 in namespace default: remove them") {
+		t.Errorf("with an operator: %v", err)
+	}
+	uninstall.KeepOperators = true
+	removal, err := lifecycle.Uninstall(t.Context(), uninstall)
+	if err != nil || !slices.Contains(removal.Removed, "Deployment olm-system/olm") {
+		t.Fatalf("%+v, %v", removal, err)
+	}
+	if state, err := olm.Read(context.Background(), connection, ""); err != nil || len(state.Versions) != 1 {
+		t.Errorf("left are %+v, %v", state, err)
+	}
+}

@@ -1,0 +1,290 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm"
+	"github.com/operon-framework/operon/internal/tools/removal"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
+)
+
+// Removal is what is removed with a Subscription, in this order. Its JSON is stable.
+type Removal struct {
+	Namespace string `json:"namespace"`
+	// Name is the Subscription, or a version without one, perhaps that of a ClusterExtension.
+	Name string `json:"name"`
+	// DryRun means that nothing was removed.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Removed are objects as KIND NAMESPACE/NAME.
+	Removed []string `json:"removed"`
+	// Kept are objects that stay, with the reason.
+	Kept []string `json:"kept,omitempty"`
+
+	// installers would install the versions again: Subscriptions, or a ClusterExtension.
+	installers, resources, versions, definitions []*unstructured.Unstructured
+	owned                                        []string
+	// running is false if the operator cannot remove finalizers of its custom resources.
+	running bool
+}
+
+// Definitions returns the names of the CustomResourceDefinitions that are removed.
+func (r *Removal) Definitions() []string {
+	var names []string
+	for _, one := range r.definitions {
+		names = append(names, one.GetName())
+	}
+	return names
+}
+
+// Resources returns the number of custom resources that are removed.
+func (r *Removal) Resources() int { return len(r.resources) }
+
+// Plan finds out what is removed with a Subscription: its version, dependencies that nothing else needs, and, with definitions, its
+// CustomResourceDefinitions with all their objects. A version without a Subscription can be named, too; its ClusterExtension goes with it.
+func Plan(ctx context.Context, client *kube.Client, namespace, name string, definitions bool) (*Removal, error) {
+	state, err := olm.Read(ctx, client, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if len(state.Lacks) > 0 {
+		return nil, fmt.Errorf("what depends on the operator is not known: %s", state.Lacks[0])
+	}
+	r := &Removal{Namespace: namespace, Name: name, Removed: []string{}, running: true}
+	if err := r.choose(ctx, client, state, name); err != nil {
+		return nil, err
+	}
+	if err := r.define(ctx, client, definitions); err != nil {
+		return nil, err
+	}
+	for _, one := range slices.Concat(r.resources, r.installers, r.versions, r.definitions) {
+		r.Removed = append(r.Removed, tree.Address(one))
+	}
+	return r, nil
+}
+
+// choose chooses the Subscriptions and versions.
+func (r *Removal) choose(ctx context.Context, client *kube.Client, state *olm.State, name string) error {
+	of := state.Subscription(r.Namespace, name)
+	if of == nil {
+		return r.version(ctx, client, state, name)
+	}
+	gone := []*olm.Subscription{of}
+	for _, one := range state.Dependencies(of) {
+		if one.NeededBy != "" {
+			r.Kept = append(r.Kept, fmt.Sprintf("Subscription %s/%s, because %s may need it", r.Namespace, one.Name, one.NeededBy))
+			continue
+		}
+		gone = append(gone, one.Subscription)
+	}
+	for _, one := range gone {
+		r.installers = append(r.installers, named("Subscription", &one.ObjectMeta))
+		works, some := false, false
+		for i := range state.Versions { // two during an upgrade
+			if version := &state.Versions[i]; state.SubscriptionOf(version) == one {
+				r.add(version)
+				works, some = works || worksIn(version.Status.Phase), true
+			}
+		}
+		r.running = r.running && (works || !some)
+	}
+	return nil
+}
+
+// version chooses a version without a Subscription.
+func (r *Removal) version(ctx context.Context, client *kube.Client, state *olm.State, name string) error {
+	answer, err := state.Why(name)
+	if err != nil {
+		return err
+	}
+	for i := range state.Versions {
+		one := &state.Versions[i]
+		if one.Name != name {
+			continue
+		}
+		if by := state.SubscriptionOf(one); by != nil {
+			return fmt.Errorf("the Subscription %s would install %s again: remove the Subscription", by.Name, name)
+		}
+		r.add(one)
+		r.running = worksIn(one.Status.Phase)
+		return r.extension(ctx, client, one)
+	}
+	return fmt.Errorf("%s %s cannot be removed: name a Subscription", answer.Kind, name)
+}
+
+// extension adds the ClusterExtension that installed a version, if one did: what a version says about that could be forged.
+func (r *Removal) extension(ctx context.Context, client *kube.Client, of *olm.Version) error {
+	for _, by := range of.OwnerReferences {
+		if by.Kind != "ClusterExtension" || by.APIVersion != extensions.GroupVersion().String() {
+			continue
+		}
+		found, err := client.Dynamic.Resource(extensions).Get(ctx, by.Name, metav1.GetOptions{})
+		if apierrors.IsForbidden(err) {
+			return errors.New(olm.Missing("get", extensions, "", by.Name))
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("read ClusterExtension %s: %w", by.Name, err)
+		}
+		if err == nil && found.GetUID() == by.UID && namespaceOf(found) == of.Namespace {
+			r.installers = append(r.installers, found)
+		}
+	}
+	return nil
+}
+
+// namespaceOf returns the namespace in which a ClusterExtension installs, or an empty string.
+func namespaceOf(extension *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(extension.Object, "spec", "namespace")
+	return name
+}
+
+var extensions = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
+
+func (r *Removal) add(version *olm.Version) {
+	r.versions = append(r.versions, named("ClusterServiceVersion", &version.ObjectMeta))
+	for _, api := range version.Spec.Definitions.Owned {
+		r.owned = append(r.owned, api.Name)
+	}
+}
+
+// worksIn reports whether the operator of a version runs in a phase.
+func worksIn(phase string) bool { return phase == olm.PhaseSucceeded || phase == olm.PhaseReplacing }
+
+// named returns an object by its name.
+func named(kind string, of *metav1.ObjectMeta) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(olm.Versions.GroupVersion().WithKind(kind))
+	object.SetNamespace(of.Namespace)
+	object.SetName(of.Name)
+	object.SetUID(of.UID)
+	return object
+}
+
+// define adds the CustomResourceDefinitions, unless another operator has them.
+func (r *Removal) define(ctx context.Context, client *kube.Client, remove bool) error {
+	others := map[string]string{}
+	if remove {
+		all, err := olm.Read(ctx, client, metav1.NamespaceAll)
+		if err != nil {
+			return err
+		}
+		if len(all.Lacks) > 0 {
+			return fmt.Errorf("whether another operator has the CustomResourceDefinitions is not known: %s", all.Lacks[0])
+		}
+		for i := range all.Versions {
+			one := &all.Versions[i]
+			if slices.ContainsFunc(r.versions, func(gone *unstructured.Unstructured) bool { return gone.GetUID() == one.UID }) {
+				continue
+			}
+			for _, api := range slices.Concat(one.Spec.Definitions.Owned, one.Spec.Definitions.Required) {
+				others[api.Name] = one.Namespace + "/" + one.Name
+			}
+		}
+	}
+	slices.Sort(r.owned)
+	for _, name := range slices.Compact(r.owned) {
+		switch by := others[name]; {
+		case !remove:
+			r.Kept = append(r.Kept, fmt.Sprintf("CustomResourceDefinition %s and its objects, without --delete-crds", name))
+		case reserved(name):
+			r.Kept = append(r.Kept, fmt.Sprintf("CustomResourceDefinition %s, because its API group belongs to Kubernetes or to the lifecycle manager", name))
+		case by != "":
+			r.Kept = append(r.Kept, fmt.Sprintf("CustomResourceDefinition %s, because %s has or needs it", name, by))
+		default:
+			if err := r.definition(ctx, client, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reserved reports whether a CustomResourceDefinition cannot be one of an operator, whatever its version says.
+func reserved(name string) bool {
+	return strings.HasSuffix(name, ".k8s.io") || strings.HasSuffix(name, "."+olm.Versions.Group)
+}
+
+// definition adds a CustomResourceDefinition and its objects.
+func (r *Removal) definition(ctx context.Context, client *kube.Client, name string) error {
+	found, err := client.Dynamic.Resource(kube.CRDs).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsForbidden(err):
+		return errors.New(olm.Missing("get", kube.CRDs, "", name))
+	case err != nil:
+		return fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
+	}
+	crd, err := kube.ReadCRD(found)
+	if err != nil {
+		return err
+	}
+	r.definitions = append(r.definitions, found)
+	client.Refresh() // the kind may be newer than the connection
+	resource, ok := crd.Readable()
+	if !ok {
+		return nil
+	}
+	objects, err := client.List(ctx, resource, metav1.NamespaceAll, "")
+	if apierrors.IsForbidden(err) {
+		return errors.New(olm.Missing("list", resource, "", ""))
+	}
+	r.resources = append(r.resources, objects...)
+	return err
+}
+
+// Check returns an error if custom resources would wait forever for an operator that does not work.
+func (r *Removal) Check() error {
+	held := slices.IndexFunc(r.resources, removal.Held)
+	if r.running || held < 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has the finalizer %s, and the operator that removes it does not work: `operon olm explain %s -n %s` says why", tree.Address(r.resources[held]),
+		removal.Foreign(r.resources[held])[0], r.Name, r.Namespace)
+}
+
+// Run removes everything, and tells each object that is gone. Custom resources are removed while the operator works, and can remove their
+// finalizers.
+func (r *Removal) Run(ctx context.Context, client *kube.Client, tell func(string)) error {
+	remover := &removal.Remover{
+		Client:  client,
+		Gone:    func(object *unstructured.Unstructured) { tell("removed " + tree.Address(object)) },
+		Waiting: func(left []*unstructured.Unstructured) { tell("waiting for\n" + removal.Lines(left)) },
+	}
+	for _, objects := range [][]*unstructured.Unstructured{r.resources, r.installers, r.versions} {
+		if err := remover.Remove(ctx, objects); err != nil {
+			return err
+		}
+	}
+	if err := r.awaitDeployments(ctx, client, remover); err != nil {
+		return err
+	}
+	return remover.Remove(ctx, r.definitions)
+}
+
+// awaitDeployments waits until the Deployments of the versions are gone.
+func (r *Removal) awaitDeployments(ctx context.Context, client *kube.Client, remover *removal.Remover) error {
+	var versions []string
+	for _, one := range r.versions {
+		versions = append(versions, one.GetName())
+	}
+	found, err := client.List(ctx, deployments, r.Namespace, "olm.owner.kind=ClusterServiceVersion")
+	if err != nil {
+		return err
+	}
+	left := slices.DeleteFunc(found, func(one *unstructured.Unstructured) bool {
+		return !olm.IsOwned(one.GetLabels(), r.Namespace, versions...)
+	})
+	return remover.WaitGone(ctx, left)
+}
+
+var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm/change"
+	"github.com/operon-framework/operon/local/localtest"
+
+	extensionv1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
+	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/olm/internal/registrytest"
+)
+
+// clusterCatalog pushes a catalog with versions of memcached, each of which replaces the one before, and the package proxy, which needs
+// another one. Some versions cannot be installed: 0.0.8 does not work in all namespaces, and 0.0.9 needs a newer server.
+func (w *world) clusterCatalog(r *registrytest.Registry) *extensionv1.ClusterCatalog {
+	w.Helper()
+	bundles, entries, before := map[string]string{}, "", ""
+	for _, number := range []string{"0.0.1", "0.0.2", "0.0.3", "0.0.8", "0.0.9"} {
+		text := strings.ReplaceAll(memcached, "0.0.1", number)
+		switch number {
+		case "0.0.8":
+			text = strings.Replace(text, "AllNamespaces, supported: true", "AllNamespaces, supported: false", 1)
+		case "0.0.9":
+			text = strings.Replace(text, "minKubeVersion: 1.20.0", "minKubeVersion: 99.0.0", 1)
+		}
+		bundles[number] = w.bundle(r, number, text)
+		entries += "- {name: memcached-operator.v" + number + before + "}\n"
+		before = ", replaces: memcached-operator.v" + number
+	}
+	source := w.catalogWith(r, "shop", bundles, entries, w.proxies(r, "Memcached")+`---
+schema: olm.deprecations
+package: memcached
+entries:
+- {reference: {schema: olm.bundle, name: memcached-operator.v0.0.1}, message: 0.0.1 is old}
+- {reference: {schema: olm.channel, name: stable}, message: use fast}
+`)
+	return &extensionv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: extensionv1.ClusterCatalogSpec{
+		Source: extensionv1.CatalogSource{Type: extensionv1.SourceImage, Image: &extensionv1.ImageSource{Ref: source.Spec.Image}},
+	}}
+}
+
+// clusterExtension returns a ClusterExtension for a range of versions of a package.
+func clusterExtension(name, namespace, of, versions string) *extensionv1.ClusterExtension {
+	return &extensionv1.ClusterExtension{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: extensionv1.ClusterExtensionSpec{
+		Namespace: namespace, Source: extensionv1.Source{SourceType: "Catalog", Catalog: &extensionv1.CatalogFilter{PackageName: of, Version: versions}},
+	}}
+}
+
+// awaitConditions waits until conditions have a status and a reason, and a text in their message: Type=Status Reason text.
+func (w *world) awaitConditions(object client.Object, conditions ...string) {
+	w.Helper()
+	localtest.Eventually(w.T, object.GetName()+": "+strings.Join(conditions, ", "), func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		var all []metav1.Condition
+		switch o := object.(type) {
+		case *extensionv1.ClusterCatalog:
+			all = o.Status.States
+		case *extensionv1.ClusterExtension:
+			all = o.Status.States
+		}
+		for _, want := range conditions {
+			kind, rest, _ := strings.Cut(want, "=")
+			found := meta.FindStatusCondition(all, kind)
+			if found == nil || found.ObservedGeneration != object.GetGeneration() || !strings.HasPrefix(string(found.Status)+" "+found.Reason+" "+found.Message, rest) {
+				return fmt.Errorf("the conditions are %+v", all)
+			}
+		}
+		return nil
+	})
+}
+
+// patch changes an object.
+func (w *world) patch(object client.Object, content string) {
+	w.Helper()
+	w.Must(w.Patch(w.Context(), object, client.RawPatch("application/merge-patch+json", []byte(content))))
+}
+
+// choosing changes the versions of a ClusterExtension.
+func (w *world) choosing(of *extensionv1.ClusterExtension, versions, policy string) {
+	w.Helper()
+	w.patch(of, fmt.Sprintf(`{"spec":{"source":{"catalog":{"version":%q,"upgradeConstraintPolicy":%q}}}}`, versions, policy))
+}
+
+// installer creates a ServiceAccount that may do everything but work with the kinds of the test.
+func (w *world) installer() *rbacv1.ClusterRole {
+	w.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "installer"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"", "apps", "rbac.authorization.k8s.io", "apiextensions.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"*"}},
+		{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
+	}}
+	w.Add(role, &corev1.ServiceAccount{ObjectMeta: w.Named("installer")}, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "installer"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "installer"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "installer", Namespace: w.Namespace}},
+	})
+	return role
+}
+
+// A ClusterExtension writes nothing that its ServiceAccount may not write, and says what that is. It installs the version of its range,
+// upgrades it along the channels, or to any version that the user certifies, and removes it.
+func TestClusterExtension(t *testing.T) {
+	t.Parallel()
+	w, r := newCluster(t), registrytest.New(t)
+	w.Cleanup(func() { w.Must(w.DeleteAllOf(context.WithoutCancel(w.Context()), &extensionv1.ClusterExtension{})) })
+	catalog, till, role := w.clusterCatalog(r), clusterExtension("till", w.Namespace, "memcached", "0.0.9"), w.installer()
+	till.Spec.ServiceAccount = &extensionv1.ServiceAccountReference{Name: "installer"}
+	till.Spec.Source.Catalog.Channels = []string{"stable"}
+	w.Add(till)
+	w.awaitConditions(till, `Progressing=True Retrying no bundles found for package "memcached" matching version "0.0.9" in channels [stable]`,
+		"Installed=False Failed", "Deprecated=Unknown DeprecationStatusUnknown", "BundleDeprecated=Unknown Absent")
+	w.Add(catalog)
+	w.awaitConditions(catalog, "Serving=True Available", "Progressing=True Succeeded")
+	if read := catalog.Status; !strings.Contains(read.ResolvedSource.Image.Ref, "shop@sha256:") || read.LastUnpacked == nil || read.Packages != 2 || catalog.Labels[extensionv1.LabelName] != "shop" {
+		t.Errorf("the catalog has the labels %v, and the status %+v", catalog.Labels, read)
+	}
+	w.awaitConditions(till, fmt.Sprintf("Progressing=True Retrying the ServiceAccount installer may not: * *.%[1]s in the namespace %[2]s; * *.%[1]s in the cluster. Nothing", w.group, w.Namespace),
+		"ChannelDeprecated=True Deprecated use fast")
+	w.sent.mustNotContain(t, w.Namespace)
+
+	foreign := &corev1.ConfigMap{ObjectMeta: w.Named("memcached-config")}
+	w.Add(foreign)
+	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{w.group}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	w.Must(w.Update(t.Context(), role))
+	const refused = "Progressing=True Retrying ConfigMap memcached-config exists and was not made from a bundle"
+	w.awaitConditions(till, refused, "Installed=False Failed")
+	w.AwaitPhase("memcached-operator.v0.0.9", v1alpha1.PhasePending, "RequirementsNotMet")
+	w.choosing(till, "0.0.1", "CatalogProvided")                 // nothing was installed, so the other version goes
+	w.awaitConditions(till, refused, "Installed=True Succeeded") // it works, but a part is missing
+	w.Must(w.Delete(t.Context(), foreign))
+	w.awaitInstalled(till, "0.0.1")
+	w.awaitConditions(till, "BundleDeprecated=True Deprecated 0.0.1 is old", "Deprecated=True Deprecated use fast; 0.0.1 is old", "PackageDeprecated=False NotDeprecated")
+	before := w.deployment("memcached-operator")
+	w.quiet()
+
+	w.choosing(till, "<0.0.8", "CatalogProvided")
+	w.awaitInstalled(till, "0.0.3")
+	w.awaitConditions(till, "BundleDeprecated=False NotDeprecated")
+	w.choosing(till, "0.0.1", "CatalogProvided")
+	w.awaitConditions(till, `Progressing=True Retrying error upgrading from currently installed version "0.0.3": no bundles found`, "Installed=True Succeeded", "ChannelDeprecated=True Deprecated use fast")
+	w.choosing(till, "0.0.1", "SelfCertified")
+	w.awaitInstalled(till, "0.0.1")
+	if now := w.deployment("memcached-operator"); now.UID != before.UID {
+		t.Error("the Deployment was created again")
+	}
+	w.choosing(till, "1 and 2", "SelfCertified")
+	w.awaitConditions(till, "Progressing=False Blocked spec.source.catalog.version", "Installed=True Succeeded")
+	w.refusals(catalog)
+	w.choosing(till, "0.0.1", "SelfCertified")
+	w.uninstall(catalog, till)
+}
+
+// awaitInstalled waits until a version of memcached is installed, and nothing else remains to be done.
+func (w *world) awaitInstalled(of *extensionv1.ClusterExtension, number string) {
+	w.Helper()
+	w.awaitConditions(of, "Progressing=True Succeeded", "Installed=True Succeeded Installed bundle memcached-operator.v"+number)
+	if got := of.Status.Install.Bundle; got.Name != "memcached-operator.v"+number || got.Version != number {
+		w.Errorf("installed is %+v", got)
+	}
+	if image := w.deployment("memcached-operator").Spec.Template.Spec.Containers[0].Image; image != "memcached-operator:"+number {
+		w.Errorf("the Deployment has the image %s", image)
+	}
+	w.quiet()
+	var plans v1alpha1.InstallPlanList
+	w.Must(w.List(w.Context(), &plans, client.InNamespace(w.Namespace)))
+	if len(plans.Items) > 0 {
+		w.Errorf("there are %d plans, want none when all is installed", len(plans.Items))
+	}
+}
+
+// refusals checks what a ClusterExtension cannot install, and fields that the API server refuses.
+func (w *world) refusals(catalog *extensionv1.ClusterCatalog) {
+	w.Helper()
+	for want, of := range map[string]*extensionv1.ClusterExtension{
+		"the namespace nowhere does not exist":                              clusterExtension("a", "nowhere", "memcached", "0.0.2"),
+		"the namespace " + w.Namespace + " has the OperatorGroup till":      clusterExtension("b", w.Namespace, "memcached", "0.0.2"),
+		"memcached-operator.v0.0.8: AllNamespaces InstallModeType not":      clusterExtension("c", "default", "memcached", "0.0.8"),
+		"bundle proxy.v1.0.0 has an unsupported dependency":                 clusterExtension("d", "default", "proxy", ""),
+		"the ServiceAccount nobody does not exist in the namespace default": limited(clusterExtension("e", "default", "memcached", "0.0.2")),
+	} {
+		w.Add(of)
+		w.awaitConditions(of, "Progressing=True Retrying "+want, "Installed=False Failed No bundle installed: "+want)
+		w.Must(w.Delete(w.Context(), of))
+		w.AwaitGone(of)
+	}
+	twice := &extensionv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "twice", Labels: map[string]string{"of": "test"}}, Spec: catalog.Spec}
+	chooses := clusterExtension("f", "nowhere", "memcached", "")
+	w.Add(twice, chooses)
+	w.awaitConditions(chooses, `Progressing=True Retrying found bundles for package "memcached" in multiple catalogs with the same priority [shop twice]`)
+	w.patch(twice, `{"spec":{"priority":1}}`)
+	w.awaitConditions(chooses, "Progressing=True Retrying the namespace nowhere does not exist")
+	w.patch(twice, `{"spec":{"priority":0}}`)
+	w.awaitConditions(chooses, "Progressing=True Retrying found bundles")
+	w.patch(chooses, `{"spec":{"source":{"catalog":{"selector":{"matchLabels":{"of":"test"}}}}}}`)
+	w.awaitConditions(chooses, "Progressing=True Retrying the namespace nowhere does not exist")
+	for _, content := range []string{
+		`{"spec":{"namespace":"other"}}`, `{"spec":{"source":{"catalog":{"packageName":"other"}}}}`, `{"spec":{"source":{"catalog":null}}}`,
+		`{"spec":{"source":{"catalog":{"channels":["` + strings.Repeat("a", 254) + `"]}}}}`, `{"spec":{"serviceAccount":{"name":"In Staller"}}}`,
+		`{"spec":{"install":{"preflight":{"crdUpgradeSafety":{"enforcement":"None"}}}}}`,
+	} {
+		if err := w.Patch(w.Context(), chooses, client.RawPatch("application/merge-patch+json", []byte(content))); !apierrors.IsInvalid(err) {
+			w.Errorf("%s: the error is %v", content, err)
+		}
+	}
+	w.Must(w.Delete(w.Context(), chooses))
+	w.Must(w.Delete(w.Context(), twice))
+	w.AwaitGone(chooses)
+	w.AwaitGone(twice)
+}
+
+func limited(of *extensionv1.ClusterExtension) *extensionv1.ClusterExtension {
+	of.Spec.ServiceAccount = &extensionv1.ServiceAccountReference{Name: "nobody"}
+	return of
+}
+
+// uninstall checks that what is installed is repaired, stays without its catalog, and leaves nothing but its CRD when it is removed.
+func (w *world) uninstall(catalog *extensionv1.ClusterCatalog, till *extensionv1.ClusterExtension) {
+	w.Helper()
+	csv := w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseSucceeded, "")
+	before := csv.UID
+	w.Must(w.Delete(w.Context(), csv))
+	csv = w.Await(csv.Name, "installed again", func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return csv.UID != before && csv.Status.Phase == v1alpha1.PhaseSucceeded
+	})
+	w.awaitInstalled(till, "0.0.1")
+	w.patch(catalog, `{"spec":{"availabilityMode":"Unavailable"}}`)
+	w.awaitConditions(catalog, "Serving=False UserSpecifiedUnavailable")
+	w.awaitConditions(till, `Progressing=True Retrying error upgrading from currently installed version "0.0.1": no bundles found`, "Installed=True Succeeded", "BundleDeprecated=Unknown DeprecationStatusUnknown")
+	w.Must(w.Delete(w.Context(), catalog))
+	w.AwaitGone(catalog)
+	w.awaitInstalled(till, "0.0.1")
+	w.removal(csv)
+	var roles rbacv1.ClusterRoleList
+	w.Must(w.List(w.Context(), &roles, client.MatchingLabels{"olm.owner": "memcached-operator.v0.0.1"}))
+	if len(roles.Items) == 0 {
+		w.Error("the version has no ClusterRoles")
+	}
+	gone := []client.Object{
+		till, csv, &operatorsv1.OperatorGroup{ObjectMeta: w.Named("till")}, &appsv1.Deployment{ObjectMeta: w.Named("memcached-operator")},
+		&corev1.ServiceAccount{ObjectMeta: w.Named("memcached-operator")}, &corev1.ConfigMap{ObjectMeta: w.Named("memcached-config")},
+	}
+	for i := range roles.Items {
+		gone = append(gone, &roles.Items[i], &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roles.Items[i].Name}})
+	}
+	w.Must(w.Delete(w.Context(), till))
+	w.AwaitGone(till)
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(csv), csv); !apierrors.IsNotFound(err) {
+		w.Errorf("the version exists when the ClusterExtension is gone, error %v", err)
+	}
+	for _, object := range gone {
+		w.AwaitGone(object)
+	}
+	w.Must(w.Get(w.Context(), client.ObjectKey{Name: "memcacheds." + w.group}, &apiextensionsv1.CustomResourceDefinition{}))
+}
+
+// removal checks what "operon olm remove" would remove: with the version its ClusterExtension, which would install it again.
+func (w *world) removal(csv *v1alpha1.ClusterServiceVersion) {
+	w.Helper()
+	connection, err := kube.New(w.Config, "operon-olm")
+	w.Must(err)
+	for definitions, want := range map[bool]string{
+		false: fmt.Sprintf("[ClusterExtension till ClusterServiceVersion %s/%s]", csv.Namespace, csv.Name),
+		true:  fmt.Sprintf("[ClusterExtension till ClusterServiceVersion %s/%s CustomResourceDefinition memcacheds.%s]", csv.Namespace, csv.Name, w.group),
+	} {
+		if all, err := change.Plan(w.Context(), connection, csv.Namespace, csv.Name, definitions); err != nil || fmt.Sprint(all.Removed) != want {
+			w.Errorf("with CRDs %v: removed are %+v, error %v, want %s", definitions, all, err, want)
+		}
+	}
+}

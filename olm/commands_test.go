@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm"
+	"github.com/operon-framework/operon/internal/tools/olm/change"
+	"github.com/operon-framework/operon/internal/tools/olm/preview"
+	"github.com/operon-framework/operon/local/localtest"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/olm/internal/registrytest"
+)
+
+// The commands for administrators: an installation and an upgrade are compared with the cluster before the approval, followed until they are
+// complete, and removed with everything that belongs to the operator.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	connection, err := kube.New(w.Config, "operon-olm")
+	w.Must(err)
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
+	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
+	sub.Spec.InstallPlanApproval = v1alpha1.Manual
+	w.Add(w.operatorGroup("group"), source, sub)
+
+	state, plan := w.waiting(connection, "memcached-operator.v0.0.1")
+	answer, err := state.Why("memcached")
+	w.Must(err)
+	if by := answer.Decides; by == nil || by.Kind != "InstallPlan" || by.Name != plan.Name || by.Field != "spec.approved" {
+		t.Errorf("%+v decides", by)
+	}
+	first := w.preview(connection, state, plan)
+	want := "create Deployment memcached-operator, create ClusterServiceVersion memcached-operator.v0.0.1, create CustomResourceDefinition memcacheds." + w.group +
+		", create ConfigMap memcached-config, create ClusterRole " + w.Namespace + "-reader"
+	if got := actions(first); got != want || len(first.Problems)+len(first.Unknown) != 0 {
+		t.Errorf("the first plan would %s, problems %q, unknown %q; want %s", got, first.Problems, first.Unknown, want)
+	}
+	if !slices.Equal(first.NewImages, []string{"memcached-operator:0.0.1"}) || len(first.NewPermissions) != 3 {
+		t.Errorf("new images %q, permissions %+v", first.NewImages, first.NewPermissions)
+	}
+	w.refused(state, plan)
+	w.upgrade(connection, plan, "memcached-operator.v0.0.1")
+
+	next := strings.Replace(version("0.0.2", "0.0.1"), "resources: [pods]", "resources: [pods, secrets]", 1)
+	bundles["0.0.2"] = w.bundle(r, "0.0.2", next)
+	newer := w.catalog(r, "newer", bundles, "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n")
+	w.Must(w.Patch(t.Context(), source, client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"spec":{"image":%q}}`, newer.Spec.Image)))))
+	state, plan = w.waiting(connection, "memcached-operator.v0.0.2")
+	second := w.preview(connection, state, plan)
+	want = "change Deployment memcached-operator, create ClusterServiceVersion memcached-operator.v0.0.2, leave CustomResourceDefinition memcacheds." + w.group +
+		", leave ConfigMap memcached-config, leave ClusterRole " + w.Namespace + "-reader"
+	if got := actions(second); got != want || len(second.Problems)+len(second.Unknown) != 0 {
+		t.Errorf("the second plan would %s, problems %q, unknown %q; want %s", got, second.Problems, second.Unknown, want)
+	}
+	if rights := second.NewPermissions; len(rights) != 1 || rights[0].Escalates != "may read Secrets" {
+		t.Errorf("new permissions %+v", rights)
+	}
+	if changes := second.Objects[0].Changes; len(changes) != 1 || changes[0].Path != "template.spec.containers[operator].image" {
+		t.Errorf("the Deployment changes in %+v", changes)
+	}
+	w.upgrade(connection, plan, "memcached-operator.v0.0.2")
+	for _, one := range w.state(connection).Bill().Operators {
+		if one.CSV != "memcached-operator.v0.0.2" || one.Package != "memcached" || one.Upgrade != nil || one.Phase != "Succeeded" {
+			t.Errorf("the bill has %+v", one)
+		}
+	}
+	w.remove(connection)
+}
+
+// state reads the namespace as the commands do.
+func (w *world) state(connection *kube.Client) *olm.State {
+	w.Helper()
+	state, err := olm.Read(w.Context(), connection, w.Namespace)
+	w.Must(err)
+	return state
+}
+
+// waiting waits until the plan for a version waits for approval.
+func (w *world) waiting(connection *kube.Client, version string) (state *olm.State, plan *olm.InstallPlan) {
+	w.Helper()
+	localtest.Eventually(w.T, "a plan for "+version, func(context.Context) error {
+		state = w.state(connection)
+		for i := range state.Plans {
+			plan = &state.Plans[i]
+			if plan.Status.Phase == olm.PlanRequiresApproval && slices.Contains(plan.Spec.ClusterServiceVersionNames, version) && state.Subscriptions[0].Status.CurrentCSV == version {
+				return nil
+			}
+		}
+		return fmt.Errorf("there are %+v", state.Plans)
+	})
+	return state, plan
+}
+
+func (w *world) preview(connection *kube.Client, state *olm.State, plan *olm.InstallPlan) *preview.Preview {
+	w.Helper()
+	found, err := preview.Of(w.Context(), connection, w.Config, state, plan)
+	w.Must(err)
+	return found
+}
+
+func actions(of *preview.Preview) string {
+	var all []string
+	for _, one := range of.Objects {
+		all = append(all, fmt.Sprintf("%s %s %s", one.Action, one.Kind, one.Name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// refused checks what somebody without permissions sees.
+func (w *world) refused(state *olm.State, plan *olm.InstallPlan) {
+	w.Helper()
+	config := rest.CopyConfig(w.Config)
+	config.Impersonate.UserName = "nobody"
+	connection, err := kube.New(config, "operon-olm")
+	w.Must(err)
+	if lacks := w.state(connection).Lacks; !slices.Contains(lacks, "you may not list subscriptions.operators.coreos.com in namespace "+w.Namespace) {
+		w.Errorf("unknown: %q", lacks)
+	}
+	if _, err := change.Approve(w.Context(), connection, plan); err == nil || !strings.HasPrefix(err.Error(), "you may not patch installplans.operators.coreos.com") {
+		w.Errorf("the approval: %v", err)
+	}
+	found, err := preview.Of(w.Context(), connection, config, state, plan)
+	w.Must(err)
+	if len(found.Unknown) != 4 || found.Objects[len(found.Objects)-1].Action != preview.Unknown {
+		w.Errorf("unknown: %q, objects %+v", found.Unknown, found.Objects)
+	}
+}
+
+// upgrade approves a plan and waits until its version runs.
+func (w *world) upgrade(connection *kube.Client, plan *olm.InstallPlan, version string) {
+	w.Helper()
+	approved, err := change.Approve(w.Context(), connection, plan)
+	w.Must(err)
+	ctx, cancel := context.WithTimeout(w.Context(), localtest.Patience)
+	defer cancel()
+	w.Must(change.Await(ctx, connection, w.Namespace, "memcached", version, func(string) {}))
+	if !approved || w.AwaitPhase(version, v1alpha1.PhaseSucceeded, "") == nil {
+		w.Errorf("approved is %v", approved)
+	}
+	for _, one := range w.state(connection).Plans {
+		for _, step := range one.Status.Plan {
+			if one.Name == plan.Name && len(step.Resource.Manifest)+len(step.Resource.Compressed) > 0 {
+				w.Errorf("the complete plan has the manifest of %s", step.Resource.Name)
+			}
+		}
+	}
+}
+
+// remove removes the operator with its kind.
+func (w *world) remove(connection *kube.Client) {
+	w.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(w.group + "/v1alpha1")
+	object.SetKind("Memcached")
+	object.SetNamespace(w.Namespace)
+	object.SetName("one")
+	w.Add(object)
+	keeps, err := change.Plan(w.Context(), connection, w.Namespace, "memcached", false)
+	w.Must(err)
+	if len(keeps.Removed) != 2 || len(keeps.Kept) != 1 {
+		w.Errorf("without the CRD: removed %q, kept %q", keeps.Removed, keeps.Kept)
+	}
+	all, err := change.Plan(w.Context(), connection, w.Namespace, "memcached", true)
+	w.Must(err)
+	if err := all.Check(); err != nil || len(all.Removed) != 4 {
+		w.Errorf("with the CRD: removed %q, error %v", all.Removed, err)
+	}
+	ctx, cancel := context.WithTimeout(w.Context(), localtest.Patience)
+	defer cancel()
+	gone := 0
+	w.Must(all.Run(ctx, connection, func(string) { gone++ }))
+	crd := w.definition()
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(crd), crd); client.IgnoreNotFound(err) != nil || err == nil {
+		w.Errorf("the CRD exists, error %v", err)
+	}
+	if state := w.state(connection); len(state.Subscriptions)+len(state.Versions)+len(state.Plans) != 0 || gone < 4 {
+		w.Errorf("left are %+v", state)
+	}
+}

@@ -1,0 +1,169 @@
+// Package catalogs has the catalogs of CatalogSources that were read, and the bundles in them. Images are fetched into a directory of this
+// machine, once for each digest.
+package catalogs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/olm/resolve"
+	"github.com/operon-framework/operon/internal/ship/catalog/store"
+
+	"github.com/operon-framework/operon/olm/internal/images"
+)
+
+// labelConfigs is the label of an image with the directory of its file-based catalog.
+const labelConfigs = "operators.operatorframework.io.index.configs.v1"
+
+const defaultConfigs = "configs"
+
+// Catalogs has the catalogs that were read.
+type Catalogs struct {
+	Images *images.Store
+
+	reader client.Reader // without a cache
+
+	mu  sync.Mutex
+	all map[types.NamespacedName]*Loaded
+}
+
+// Loaded is a catalog that was read from an image. What a resolution needs is in memory, and everything else in a cache on disk.
+type Loaded struct {
+	// Digest is the digest of the image.
+	Digest string
+	// Source finds packages for a resolution.
+	Source resolve.Source
+	// Broken says what is wrong with the packages that cannot be used, by their names.
+	Broken map[string]string
+
+	source *source
+	origin origin
+}
+
+// origin is where a catalog comes from: an image, and the Secrets of its CatalogSource with credentials for the registry.
+type origin struct {
+	of      types.NamespacedName
+	image   string
+	secrets []string
+}
+
+// Packages returns the number of packages, including those that cannot be used.
+func (l *Loaded) Packages() int { return len(l.source.packages) + len(l.Broken) }
+
+// Problems returns what is wrong with the packages that cannot be used, for a status: in order, and only some if there are many.
+func (l *Loaded) Problems() []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(l.Broken)) {
+		if len(all) < maxProblems {
+			all = append(all, fmt.Sprintf("%s: %s", name, l.Broken[name]))
+		}
+	}
+	return all
+}
+
+// maxProblems is how many packages with mistakes are listed.
+const maxProblems = 20
+
+// Reference returns the reference of the image that the catalog was read from, as it was requested.
+func (l *Loaded) Reference() string { return l.origin.image }
+
+// Image returns the image of a bundle, or an empty string.
+func (l *Loaded) Image(name string) string { return l.source.bundles[name].image }
+
+// PackageOf returns the package of a bundle, or an empty string.
+func (l *Loaded) PackageOf(name string) string { return l.source.bundles[name].of }
+
+// Load reads the catalog in an image for a CatalogSource, unless it has it already. An earlier one stays if that fails. Secrets in the
+// namespace of the CatalogSource have the credentials for the registries of the catalog and of its bundles.
+func (c *Catalogs) Load(ctx context.Context, of types.NamespacedName, image string, secrets ...string) (*Loaded, error) {
+	from := origin{of, image, secrets}
+	fetched, err := c.fetch(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	if known := c.Get(of); known != nil && known.Digest == fetched.Digest && known.origin.image == image && slices.Equal(known.origin.secrets, secrets) {
+		return known, nil
+	}
+	read, err := c.read(ctx, fetched)
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", image, err)
+	}
+	read.origin = from
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil {
+		c.all = map[types.NamespacedName]*Loaded{}
+	}
+	c.all[of] = read
+	return read, nil
+}
+
+// fetch returns the image of a catalog with the directory that its label names.
+func (c *Catalogs) fetch(ctx context.Context, from origin) (*images.Image, error) {
+	store, err := c.images(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	fetched, err := store.Fetch(ctx, from.image, defaultConfigs)
+	if err != nil {
+		return nil, err
+	}
+	if label := strings.Trim(fetched.Labels[labelConfigs], "/"); label != "" && label != defaultConfigs {
+		return store.Fetch(ctx, from.image, label)
+	}
+	return fetched, nil
+}
+
+// read reads the catalog in an image. CatalogSources with the same image share it.
+func (c *Catalogs) read(ctx context.Context, fetched *images.Image) (*Loaded, error) {
+	if known := c.withDigest(fetched.Digest); known != nil {
+		shared := *known
+		return &shared, nil
+	}
+	opened, err := store.Open(ctx, store.Options{Sources: []string{fetched.Dir}, Dir: fetched.Cache})
+	if err != nil {
+		return nil, err
+	}
+	read := &Loaded{Digest: fetched.Digest, Broken: map[string]string{}}
+	for _, problem := range opened.Problems() {
+		if _, known := read.Broken[problem.Package]; problem.Package != "" && !known {
+			read.Broken[problem.Package] = problem.Message
+		}
+	}
+	read.source, err = newSource(opened, read.Broken)
+	read.Source = read.source
+	return read, errors.Join(err, opened.Close())
+}
+
+func (c *Catalogs) withDigest(digest string) *Loaded {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range c.all {
+		if one.Digest == digest {
+			return one
+		}
+	}
+	return nil
+}
+
+// Get returns the catalog of a CatalogSource, or nil if it was not read yet.
+func (c *Catalogs) Get(source types.NamespacedName) *Loaded {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[source]
+}
+
+// Forget removes the catalog of a CatalogSource that does not exist any more.
+func (c *Catalogs) Forget(source types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.all, source)
+}

@@ -1,0 +1,53 @@
+package csv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+)
+
+// config returns the changes that the Subscription of the version makes to its Deployments, or nil. Without a Subscription, the last ones stay.
+// While another version takes over, its Subscription still counts.
+func (n *neighbors) config(ctx context.Context, out *operon.Composition) (*v1alpha1.SubscriptionConfig, error) {
+	var list v1alpha1.SubscriptionList
+	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+		return nil, err
+	}
+	names := map[string]bool{n.csv.Name: true}
+	if n.after != nil {
+		names[n.after.Name] = true
+	}
+	for _, one := range list.Items {
+		if one.Namespace == n.csv.Namespace && one.DeletionTimestamp == nil && (names[one.Status.CurrentCSV] || names[one.Status.InstalledCSV]) {
+			return one.Spec.Config, nil
+		}
+	}
+	if n.csv.Status.Config == nil {
+		return nil, nil
+	}
+	last := &v1alpha1.SubscriptionConfig{}
+	if err := json.Unmarshal(n.csv.Status.Config.Raw, last); err != nil {
+		return nil, fmt.Errorf("status.config of %s: %w", n.csv.Name, err)
+	}
+	return last, nil
+}
+
+// recorded returns the changes as the status has them.
+func recorded(config *v1alpha1.SubscriptionConfig) (*apiextensionsv1.JSON, error) {
+	if config == nil {
+		return nil, nil
+	}
+	content, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encode the changes of the Subscription: %w", err)
+	}
+	return &apiextensionsv1.JSON{Raw: content}, nil
+}

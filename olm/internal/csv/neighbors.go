@@ -1,0 +1,199 @@
+package csv
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	v2 "github.com/operon-framework/operon/internal/olm/api/v2"
+	"github.com/operon-framework/operon/internal/olm/phase"
+	"github.com/operon-framework/operon/internal/olm/render"
+	"github.com/operon-framework/operon/olm/internal/group"
+)
+
+// neighbors are the other ClusterServiceVersions that matter to one.
+type neighbors struct {
+	csv *v1alpha1.ClusterServiceVersion
+	// before is the version that it replaces, and after the one that replaces it. They are nil if they do not exist.
+	before, after *v1alpha1.ClusterServiceVersion
+	// rivals provide an API that it provides, too.
+	rivals []*v1alpha1.ClusterServiceVersion
+}
+
+func neighborsOf(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *operon.Composition) (*neighbors, error) {
+	var list v1alpha1.ClusterServiceVersionList
+	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+		return nil, err
+	}
+	n := &neighbors{csv: csv}
+	for i := range list.Items {
+		other := &list.Items[i]
+		switch {
+		case other.UID == csv.UID:
+		case other.Namespace == csv.Namespace && other.Name == csv.Spec.Replaces:
+			n.before = other
+		case other.Namespace == csv.Namespace && other.Spec.Replaces == csv.Name:
+			if other.DeletionTimestamp == nil && (n.after == nil || older(other, n.after)) { // of several, one takes over
+				n.after = other
+			}
+		case provided(csv, other) != "" && works(other):
+			n.rivals = append(n.rivals, other)
+		}
+	}
+	return n, nil
+}
+
+// works reports whether a version runs. One that waits or failed keeps no other from an API.
+func works(csv *v1alpha1.ClusterServiceVersion) bool {
+	switch csv.Status.Phase {
+	case v1alpha1.PhaseInstallReady, v1alpha1.PhaseInstalling, v1alpha1.PhaseSucceeded, v1alpha1.PhaseReplacing:
+		return csv.DeletionTimestamp == nil
+	}
+	return false
+}
+
+// provided returns the name of a kind that two versions provide, or an empty string.
+func provided(one, other *v1alpha1.ClusterServiceVersion) string {
+	for _, a := range one.Spec.CustomResourceDefinitions.Owned {
+		for _, b := range other.Spec.CustomResourceDefinitions.Owned {
+			if a.Name == b.Name {
+				return a.Name
+			}
+		}
+	}
+	for _, a := range one.Spec.APIServiceDefinitions.Owned {
+		for _, b := range other.Spec.APIServiceDefinitions.Owned {
+			if a.Group == b.Group && a.Version == b.Version {
+				return a.Version + "." + a.Group
+			}
+		}
+	}
+	return ""
+}
+
+// conflict returns which other operator provides the same API in a namespace of the group: one that runs already. If both do, the older one
+// stays.
+func (n *neighbors) conflict(ctx context.Context, out *operon.Composition, own render.Group) (phase.Problem, error) {
+	for _, rival := range n.rivals {
+		if n.installed() && !older(rival, n.csv) { // both run: the older one stays
+			continue
+		}
+		name := provided(n.csv, rival)
+		if rival.Namespace == n.csv.Namespace {
+			return phase.Problem{Reason: phase.ReasonOwnerConflict, Message: fmt.Sprintf("owner conflict: %s and %s both own %s", rival.Name, n.csv.Name, name)}, nil
+		}
+		groups, err := group.In(ctx, out, rival.Namespace)
+		if err != nil {
+			return phase.Problem{}, err
+		}
+		if len(groups) == 1 && intersect(groups[0].Status.Namespaces, own.Targets) {
+			return phase.Problem{Reason: reasonGroupConflict, Message: fmt.Sprintf(
+				"intersecting operatorgroups provide the same APIs: %s in the operatorgroup %s/%s provides %s", rival.Name, groups[0].Namespace, groups[0].Name, name)}, nil
+		}
+	}
+	return phase.Problem{}, nil
+}
+
+const reasonGroupConflict = "InterOperatorGroupOwnerConflict"
+
+// plansOf returns the plans that install a version.
+func plansOf(ctx context.Context, out *operon.Composition, csv *v1alpha1.ClusterServiceVersion) ([]v1alpha1.InstallPlan, error) {
+	var plans v1alpha1.InstallPlanList
+	if err := out.List(ctx, &plans, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+		return nil, err
+	}
+	return slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool {
+		return one.Namespace != csv.Namespace || !slices.Contains(one.Spec.ClusterServiceVersionNames, csv.Name)
+	}), nil
+}
+
+// unfinished reports whether there are plans of a version, and none is complete. A version without a plan was applied by hand.
+func unfinished(plans []v1alpha1.InstallPlan) bool {
+	return len(plans) > 0 && !slices.ContainsFunc(plans, func(one v1alpha1.InstallPlan) bool { return one.Status.Phase == v1alpha1.PlanComplete })
+}
+
+func older(a, b client.Object) bool {
+	at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if !at.Equal(&bt) {
+		return at.Before(&bt)
+	}
+	return a.GetNamespace()+"/"+a.GetName() < b.GetNamespace()+"/"+b.GetName()
+}
+
+// waits returns why the version that this one replaces does not step back yet, or an empty string.
+func (n *neighbors) waits() string {
+	if n.before == nil || n.installed() {
+		return ""
+	}
+	switch n.before.Status.Phase {
+	case v1alpha1.PhaseReplacing, v1alpha1.PhaseDeleting:
+		return ""
+	}
+	return fmt.Sprintf("waiting until %s is being replaced: its phase is %s", n.before.Name, n.before.Status.Phase)
+}
+
+// installed reports whether this version has taken over already.
+func (n *neighbors) installed() bool {
+	switch n.csv.Status.Phase {
+	case v1alpha1.PhaseInstalling, v1alpha1.PhaseSucceeded, v1alpha1.PhaseReplacing, v1alpha1.PhaseDeleting:
+		return true
+	}
+	return false
+}
+
+// upgradeable returns why the version that this one replaces must not be replaced now, or an empty string.
+func (n *neighbors) upgradeable(ctx context.Context, out *operon.Composition) (string, error) {
+	if n.before == nil || n.installed() {
+		return "", nil
+	}
+	return notUpgradeable(ctx, out, n.before)
+}
+
+// notUpgradeable returns why an operator must not be replaced, from its OperatorCondition: the override of an administrator wins, and what
+// the operator said about an older generation does not count.
+func notUpgradeable(ctx context.Context, out *operon.Composition, csv *v1alpha1.ClusterServiceVersion) (string, error) {
+	condition := &v2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: csv.Namespace, Name: csv.Name}}
+	found, err := out.Get(ctx, condition)
+	if err != nil || !found {
+		return "", err
+	}
+	says := meta.FindStatusCondition(condition.Spec.Overrides, v2.Upgradeable)
+	if says == nil {
+		says = meta.FindStatusCondition(condition.Spec.Conditions, v2.Upgradeable)
+		if says == nil || says.ObservedGeneration != 0 && says.ObservedGeneration < condition.Generation-1 {
+			return "", nil
+		}
+	}
+	if says.Status != metav1.ConditionFalse {
+		return "", nil
+	}
+	return fmt.Sprintf("operator is not upgradeable: The operator %s is not upgradeable: %s", csv.Name, strings.TrimSpace(says.Message)), nil
+}
+
+// replaced adds to the facts which version replaces this one. It does not while this one says that it is not upgradeable, or while the plan of
+// the other one is not complete.
+func (n *neighbors) replaced(ctx context.Context, out *operon.Composition, facts *phase.Facts) error {
+	if n.after == nil {
+		return nil
+	}
+	if n.csv.Status.Phase == v1alpha1.PhaseSucceeded {
+		stays, err := notUpgradeable(ctx, out, n.csv)
+		if err != nil || stays != "" {
+			return err
+		}
+		plans, err := plansOf(ctx, out, n.after)
+		if err != nil || unfinished(plans) {
+			return err
+		}
+	}
+	facts.ReplacedBy, facts.ReplacementSucceeded = n.after.Name, n.after.Status.Phase == v1alpha1.PhaseSucceeded
+	return nil
+}

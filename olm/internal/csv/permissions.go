@@ -1,0 +1,97 @@
+package csv
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/phase"
+	"github.com/operon-framework/operon/internal/olm/render"
+)
+
+// permissions declares the ServiceAccounts and permissions of an operator, if a plan granted them. Whoever creates or changes a
+// ClusterServiceVersion cannot grant permissions: a plan takes them from the bundle and records their digest, in a status that only the
+// manager writes.
+func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, group render.Group, problem phase.Problem, p *pass) error {
+	p.granted = n.csv.Status.PermissionsDigest
+	digest, err := render.PermissionsDigest(n.csv)
+	if err != nil {
+		return err
+	}
+	if p.granted != digest {
+		granted, pending, err := n.planned(ctx, out, digest)
+		if err != nil {
+			return err
+		}
+		if !granted {
+			p.changed = p.granted != ""
+			if pending || p.granted != "" {
+				out.Partial() // permissions that were granted before stay
+			}
+			return nil
+		}
+		p.granted = digest
+	}
+	if problem.Reason != "" {
+		return nil // nothing is pruned either
+	}
+	live := existing{objects: map[string]metav1.PartialObjectMetadata{}, next: map[string]bool{}}
+	if err := n.live(ctx, out, corev1.SchemeGroupVersion.WithKind("ServiceAccount"), live.objects); err != nil {
+		return err
+	}
+	if n.handsOver() {
+		for _, one := range render.Permissions(n.after, group) {
+			if _, is := one.(*corev1.ServiceAccount); is {
+				live.next[keyOf(one)] = true
+			}
+		}
+	}
+	for _, object := range render.Permissions(n.csv, group) {
+		if _, is := object.(*corev1.ServiceAccount); !is {
+			out.Child(object)
+			continue
+		}
+		foreign, err := n.foreign(ctx, out, object)
+		if err != nil {
+			return err
+		}
+		if !foreign {
+			n.shared(out, object, live)
+		}
+	}
+	return nil
+}
+
+// planned reports whether a plan of the namespace grants permissions to the operator, and if none does, whether one may do so again. A plan
+// does not while it cannot be carried out, for example because a manager that was just started has not read its catalog yet.
+func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digest string) (granted, pending bool, err error) {
+	plans, err := plansOf(ctx, out, n.csv)
+	if err != nil {
+		return false, false, err
+	}
+	for _, one := range plans {
+		if one.Status.Phase != v1alpha1.PlanInstalling && one.Status.Phase != v1alpha1.PlanComplete {
+			pending = true
+			continue
+		}
+		for _, lookup := range one.Status.BundleLookups {
+			if lookup.Identifier == n.csv.Name && lookup.PermissionsDigest == digest {
+				return true, false, nil
+			}
+		}
+	}
+	return false, pending, nil
+}
+
+// foreign reports whether a ServiceAccount was made by somebody else. It is used as it is, and stays when the operator is removed.
+func (*neighbors) foreign(ctx context.Context, out *operon.Composition, account client.Object) (bool, error) {
+	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: account.GetNamespace(), Name: account.GetName()}}
+	live.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+	found, err := out.Get(ctx, live)
+	return found && live.Labels[render.LabelOwnerKind] == "", err
+}

@@ -1,0 +1,210 @@
+// Package images fetches the images of bundles and catalogs, and unpacks the files below some of their directories into a directory of this
+// machine, once for each digest. Those that were not used for the longest time are removed when they take too much space.
+//
+// Images are untrusted: sizes and the number of files are bounded, digests are verified, only regular files and directories are unpacked,
+// and no path leads out of the directory. Nothing of an image is executed.
+package images
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"k8s.io/utils/keymutex"
+)
+
+// Limits bound what is unpacked of an image, and what is kept of all.
+type Limits struct {
+	// Compressed and File are sizes in bytes: of all layers together as they are transferred, and of one file.
+	Compressed, File int64
+	// Total is the size of all files in bytes, and Count their number. The layers may have four times as much that is left out.
+	Total int64
+	Count int
+	// Kept is the size of the files of all images together, in bytes. The image that was fetched last is kept even if it is larger.
+	Kept int64
+}
+
+// DefaultLimits are far above the sizes of published catalogs (about 100 MB in 60,000 files) and bundles (a few MB).
+var DefaultLimits = Limits{Compressed: 1 << 30, File: 64 << 20, Total: 2 << 30, Count: 200_000, Kept: 4 << 30}
+
+// Store has the unpacked images in a directory. Its methods can be called at the same time.
+type Store struct {
+	dir    string
+	limits Limits
+	// images are locked one by one, so that a registry that does not answer holds up no other image.
+	images keymutex.KeyMutex
+	remote []remote.Option
+	// connections are shared by all owners.
+	connections http.RoundTripper
+	// owner is the end of the names of directories, if there is an owner with credentials.
+	owner string
+}
+
+// New returns the images in a directory, which is created when it is needed.
+func New(dir string, limits Limits) *Store {
+	connections := transport()
+	return &Store{
+		dir: dir, limits: limits, images: keymutex.NewHashed(64), connections: connections,
+		remote: []remote.Option{remote.WithAuthFromKeychain(authn.NewMultiKeychain()), remote.WithTransport(connections)},
+	}
+}
+
+// Image is an unpacked image.
+type Image struct {
+	// Digest is the digest that the reference has or stands for: of the image, or of the list of images for several platforms.
+	Digest string
+	// Dir is the directory with its files.
+	Dir string `json:"-"`
+	// Cache is a directory for what is made of the files. It does not exist at first, and is removed with them.
+	Cache string `json:"-"`
+	// Labels are the labels in the image's configuration.
+	Labels map[string]string
+	// Size is the size of the files in bytes.
+	Size int64
+}
+
+// Fetch unpacks the files of an image below some directories, such as manifests, unless that was done before. A reference with a digest
+// that is unpacked needs no registry. A failure names the image.
+func (s *Store) Fetch(ctx context.Context, reference string, directories ...string) (*Image, error) {
+	image, err := s.fetch(ctx, reference, directories)
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", reference, short(err))
+	}
+	return image, nil
+}
+
+func (s *Store) fetch(ctx context.Context, reference string, directories []string) (*Image, error) {
+	ref, err := name.ParseReference(reference)
+	if err != nil {
+		return nil, err
+	}
+	if pinned, ok := ref.(name.Digest); ok {
+		if image, err := open(s.place(pinned.DigestStr(), directories)); image != nil || err != nil {
+			return image, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timing.fetch)
+	defer cancel()
+	found, err := remote.Get(ref, append(s.remote, remote.WithContext(ctx))...)
+	if err != nil {
+		return nil, err
+	}
+	place := s.place(found.Digest.String(), directories)
+	s.images.LockKey(place)
+	defer s.images.UnlockKey(place) //nolint:errcheck // it is locked
+	if image, err := open(place); image != nil || err != nil {
+		return image, err
+	}
+	if err := s.unpack(found, place, directories); err != nil {
+		return nil, err
+	}
+	if err := s.evict(place); err != nil {
+		return nil, err
+	}
+	return open(place)
+}
+
+// place returns the directory of an image, which depends on what is unpacked of it.
+func (s *Store) place(digest string, directories []string) string {
+	return filepath.Join(s.dir, strings.ReplaceAll(digest, ":", "-")+"-"+strings.ReplaceAll(strings.Join(directories, "+"), "/", "_")+s.owner)
+}
+
+// Names in the directory of an image: of the file with what is known about it, and of the directories with its files and the cache.
+const (
+	aboutName = "image.json"
+	filesName = "files"
+	cacheName = "cache"
+)
+
+// open returns an image that was unpacked, or nil, and notes that it was used now.
+func open(place string) (*Image, error) {
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(place, aboutName), now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return read(place)
+}
+
+// read returns an image that was unpacked, or nil.
+func read(place string) (*Image, error) {
+	about := filepath.Join(place, aboutName)
+	content, err := os.ReadFile(about)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	image := &Image{Dir: filepath.Join(place, filesName), Cache: filepath.Join(place, cacheName)}
+	if err := json.Unmarshal(content, image); err != nil {
+		return nil, fmt.Errorf("%s: %w", about, err)
+	}
+	return image, nil
+}
+
+// unpack unpacks an image beside its place, and moves it there when it is complete.
+func (s *Store) unpack(found *remote.Descriptor, to string, directories []string) error {
+	source, err := found.Image() // of a list, the one for this platform
+	if err != nil {
+		return err
+	}
+	config, err := source.ConfigFile()
+	if err != nil {
+		return fmt.Errorf("its configuration: %w", err)
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	unfinished, err := os.MkdirTemp(s.dir, unfinishedPrefix)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(unfinished)
+	files := filepath.Join(unfinished, filesName)
+	if err := os.Mkdir(files, 0o700); err != nil {
+		return err
+	}
+	size, err := s.layers(source, files, directories)
+	if err != nil {
+		return err
+	}
+	content, err := json.Marshal(Image{Digest: found.Digest.String(), Labels: config.Config.Labels, Size: size})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(unfinished, aboutName), content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, to)
+}
+
+// layers unpacks the layers of an image into a directory, and returns the size of the files.
+func (s *Store) layers(source v1.Image, into string, directories []string) (int64, error) {
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	layers, err := source.Layers()
+	if err != nil {
+		return 0, err
+	}
+	u := newUnpacker(root, s.limits, directories)
+	for _, layer := range layers {
+		if err := u.layer(layer); err != nil {
+			return 0, err
+		}
+	}
+	return u.total, nil
+}

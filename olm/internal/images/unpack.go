@@ -1,0 +1,149 @@
+package images
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// unpacker unpacks layers over each other.
+type unpacker struct {
+	root        *os.Root
+	limits      Limits
+	directories []string
+
+	compressed, total int64
+	count             int
+	// left is how much the layers may still have together. Entries that are left out count: a layer of zeros compresses to a thousandth.
+	left int64
+}
+
+func newUnpacker(root *os.Root, limits Limits, directories []string) *unpacker {
+	return &unpacker{root: root, limits: limits, directories: directories, left: 4*limits.Total + 1}
+}
+
+// Names with which a layer removes files of the layers below.
+const (
+	removal    = ".wh."
+	removalAll = ".wh..wh..opq"
+)
+
+func (u *unpacker) layer(layer v1.Layer) error {
+	size, err := layer.Size()
+	if err != nil {
+		return err
+	}
+	if u.compressed += size; u.compressed > u.limits.Compressed {
+		return fmt.Errorf("its layers have more than %d bytes", u.limits.Compressed)
+	}
+	content, err := layer.Uncompressed() // verifies the digest
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	limited := &io.LimitedReader{R: content, N: u.left}
+	defer func() { u.left = limited.N }()
+	archive := tar.NewReader(limited)
+	for {
+		entry, err := archive.Next()
+		switch {
+		case err != nil && limited.N <= 0: // also at the end of an entry, where the archive seems to end
+			return u.tooMuch()
+		case errors.Is(err, io.EOF):
+			return u.rest(limited)
+		case err != nil:
+			return fmt.Errorf("a layer: %w", err)
+		}
+		if err := u.entry(entry, archive); err != nil {
+			return fmt.Errorf("%s: %w", entry.Name, err)
+		}
+	}
+}
+
+// rest reads what follows an archive, because the digest is that of the whole layer.
+func (u *unpacker) rest(limited *io.LimitedReader) error {
+	_, err := io.Copy(io.Discard, limited)
+	if err == nil && limited.N <= 0 {
+		return u.tooMuch()
+	}
+	return err
+}
+
+func (u *unpacker) tooMuch() error {
+	return fmt.Errorf("the layers have more than %d bytes", 4*u.limits.Total)
+}
+
+// entry unpacks an entry of a layer, if it is below one of the directories.
+func (u *unpacker) entry(entry *tar.Header, content io.Reader) error {
+	if u.count++; u.count > u.limits.Count {
+		return fmt.Errorf("the image has more than %d files", u.limits.Count)
+	}
+	place := strings.TrimPrefix(path.Clean("/"+entry.Name), "/") // never leads out
+	if !u.wanted(place) {
+		return nil
+	}
+	folder, file := path.Split(place)
+	switch {
+	case file == removalAll:
+		return u.empty(path.Clean(folder))
+	case strings.HasPrefix(file, removal):
+		return u.root.RemoveAll(folder + strings.TrimPrefix(file, removal))
+	}
+	switch entry.Typeflag {
+	case tar.TypeDir:
+		return u.root.MkdirAll(place, 0o700)
+	case tar.TypeReg:
+		return u.file(entry, place, content)
+	}
+	return errors.New("it is neither a file nor a directory: links and devices are not allowed here")
+}
+
+// wanted reports whether a path is one of the directories, or below one.
+func (u *unpacker) wanted(place string) bool {
+	return slices.ContainsFunc(u.directories, func(directory string) bool {
+		return place == directory || strings.HasPrefix(place, directory+"/")
+	})
+}
+
+func (u *unpacker) file(entry *tar.Header, place string, content io.Reader) error {
+	if entry.Size > u.limits.File {
+		return fmt.Errorf("it has %d bytes, more than %d", entry.Size, u.limits.File)
+	}
+	if u.total += entry.Size; u.total > u.limits.Total {
+		return fmt.Errorf("the files of the image have more than %d bytes", u.limits.Total)
+	}
+	if err := u.root.MkdirAll(path.Dir(place), 0o700); err != nil {
+		return err
+	}
+	if err := u.root.RemoveAll(place); err != nil {
+		return err
+	}
+	file, err := u.root.OpenFile(place, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, content)
+	return errors.Join(err, file.Close())
+}
+
+// empty removes what layers below have in a directory.
+func (u *unpacker) empty(directory string) error {
+	entries, err := fs.ReadDir(u.root.FS(), directory)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range entries {
+		if err := u.root.RemoveAll(path.Join(directory, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

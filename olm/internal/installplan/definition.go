@@ -1,0 +1,85 @@
+package installplan
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/tools/crdcompat"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/render"
+)
+
+// annotationDigest is on CustomResourceDefinitions that a plan wrote, with the digest of what it wrote.
+const annotationDigest = "olm.crd-digest"
+
+// definition declares a CustomResourceDefinition. One that exists is only changed if all stored objects survive, and no stored version is
+// removed. Plans of several namespaces may have the same one, which the first of them writes. own is the package of the bundle.
+func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *unstructured.Unstructured, out *operon.Composition) error {
+	if group, _, _ := unstructured.NestedString(wanted.Object, "spec", "group"); render.Reserved(group) {
+		return refusal{ReasonForeignObject, fmt.Sprintf("CustomResourceDefinition %s: the API group %s belongs to Kubernetes or to the manager", wanted.GetName(), group)}
+	}
+	digest, err := digestOf(wanted)
+	if err != nil {
+		return err
+	}
+	live := metadataOf(wanted)
+	exists, err := out.Get(ctx, live)
+	if err != nil {
+		return err
+	}
+	if !exists || isChild(live, of) {
+		out.Child(wanted, operon.Orphan())
+		return nil
+	}
+	if err := unowned(ctx, of, own, wanted, out); err != nil {
+		return err
+	}
+	report, err := crdcompat.Check(ctx, c.config, nil, wanted)
+	if apierrors.IsForbidden(err) {
+		return c.readStored(ctx, of, wanted, out)
+	}
+	if err != nil {
+		return fmt.Errorf("check what CustomResourceDefinition %s does to stored objects: %w", wanted.GetName(), err)
+	}
+	if !report.Safe() {
+		return refusal{ReasonUnsafeCRD, report.String()}
+	}
+	if live.GetAnnotations()[annotationDigest] == digest && unchanged(report) { // another plan wrote it, and nobody changed it since
+		return nil
+	}
+	out.Child(wanted, operon.Orphan(), operon.Adopt())
+	return nil
+}
+
+func unchanged(report *crdcompat.Report) bool {
+	return !slices.ContainsFunc(report.Definitions, func(one *crdcompat.Result) bool { return one.State != crdcompat.Unchanged })
+}
+
+// metadataOf returns an object that reads the metadata of another one.
+func metadataOf(object *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
+	live.SetGroupVersionKind(object.GroupVersionKind())
+	return live
+}
+
+// digestOf writes the digest of a definition into its annotations.
+func digestOf(wanted *unstructured.Unstructured) (string, error) {
+	content, err := json.Marshal(wanted.Object["spec"])
+	if err != nil {
+		return "", fmt.Errorf("encode the CustomResourceDefinition %s: %w", wanted.GetName(), err)
+	}
+	sum := sha256.Sum256(content)
+	digest := hex.EncodeToString(sum[:16])
+	annotate(wanted, annotationDigest, digest)
+	return digest, nil
+}

@@ -1,0 +1,54 @@
+package installplan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/render"
+	"github.com/operon-framework/operon/olm/internal/group"
+	"github.com/operon-framework/operon/olm/internal/limit"
+	"github.com/operon-framework/operon/olm/internal/plan"
+)
+
+// limited refuses bundles whose objects and permissions are more than what the ServiceAccount of the OperatorGroup has. Nothing was written
+// before.
+func (c *Composer) limited(ctx context.Context, of *v1alpha1.InstallPlan, bundles []*plan.Objects, out *operon.Composition) error {
+	groups, err := group.In(ctx, out, of.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, one := range groups {
+		if one.Spec.ServiceAccountName == "" {
+			continue
+		}
+		if one.Status.ObservedGeneration != one.Generation {
+			return refusal{ReasonForbidden, fmt.Sprintf("the namespaces of the OperatorGroup %s are not known yet", one.Name)}
+		}
+		in := render.Group{Name: one.Name, Namespace: of.Namespace, Targets: one.Status.Namespaces}
+		account := client.ObjectKey{Namespace: of.Namespace, Name: one.Spec.ServiceAccountName}
+		missing, err := limit.Missing(ctx, c.Cluster, account, needed(of, plan.Written(bundles, in)))
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
+			return refusal{ReasonForbidden, fmt.Sprintf("the OperatorGroup %s limits its operators to the permissions of the ServiceAccount %s, which may not: %s",
+				one.Name, account.Name, strings.Join(missing, "; "))}
+		}
+	}
+	return nil
+}
+
+// needed returns the objects that a ServiceAccount has to be allowed to write. A ClusterServiceVersion is not one of them if it only exists
+// for a ClusterExtension.
+func needed(of *v1alpha1.InstallPlan, all []client.Object) []client.Object {
+	if extensionOf(of) == nil {
+		return all
+	}
+	return plan.WithoutVersions(all)
+}

@@ -1,0 +1,110 @@
+package installplan
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	coreplan "github.com/operon-framework/operon/internal/core/plan"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/render"
+	"github.com/operon-framework/operon/olm/internal/plan"
+)
+
+const kindCSV = "ClusterServiceVersion"
+
+// writing is the state of a plan that writes the objects of a bundle.
+type writing struct {
+	of *v1alpha1.InstallPlan
+	// csv is the name of the version in the bundle, and before the version that it replaces, or nil.
+	csv    string
+	before *v1alpha1.ClusterServiceVersion
+	pass   *pass
+	out    *operon.Composition
+}
+
+// declare declares an object. One that exists is only taken over if a lifecycle manager made it for this version or the one before. Others are
+// refused, except ServiceAccounts, which authors expect to share: they stay as they are. Optional kinds that the cluster lacks are left out.
+func (w *writing) declare(ctx context.Context, object *unstructured.Unstructured) error {
+	lacks, err := plan.Lacks(ctx, w.out, object.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	if lacks != "" {
+		w.leaveOut(object, lacks)
+		return nil
+	}
+	live := metadataOf(object)
+	exists, err := w.out.Get(ctx, live)
+	if err != nil {
+		return err
+	}
+	w.share(object, live)
+	switch {
+	case !exists || isChild(live, w.of):
+		w.out.Child(object, operon.Orphan())
+	case live.Kind == kindCSV:
+		w.out.Child(object, operon.Orphan(), operon.Adopt())
+	case !w.mine(live) && live.Kind == "ServiceAccount":
+	case !w.mine(live):
+		return refusal{ReasonForeignObject, fmt.Sprintf("%s %s exists and was not made from a bundle: remove or rename it", live.Kind, live.Name)}
+	case w.before != nil && live.Labels[coreplan.OwnerLabel] == string(w.before.UID):
+		w.out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s releases %s %s", w.before.Name, live.Kind, live.Name))
+	default:
+		w.out.Child(object, operon.Orphan(), operon.Adopt())
+	}
+	return nil
+}
+
+// mine reports whether a lifecycle manager made an object for the version of the plan or the one before.
+func (w *writing) mine(live client.Object) bool {
+	labels := live.GetLabels()
+	if labels[render.LabelOwnerKind] != kindCSV || labels[render.LabelOwnerNamespace] != w.of.Namespace {
+		return false
+	}
+	owner, replaces := labels[render.LabelOwner], w.of.Annotations[AnnotationReplaces]
+	return owner == operon.Name(63, w.csv) || replaces != "" && owner == operon.Name(63, replaces)
+}
+
+// share keeps the claim of the version before to an object that it has too: that version runs until the other one takes over, and goes on if
+// the upgrade is given up.
+func (w *writing) share(object *unstructured.Unstructured, live *metav1.PartialObjectMetadata) {
+	if w.before == nil {
+		return
+	}
+	if object.GetNamespace() == "" {
+		if live.Labels[render.LabelOwner] == render.Labels(w.before)[render.LabelOwner] || live.Annotations[render.AnnotationTakenFrom] == w.before.Name {
+			annotate(object, render.AnnotationTakenFrom, w.before.Name)
+		}
+		return
+	}
+	for _, reference := range live.OwnerReferences {
+		if reference.UID == w.before.UID {
+			object.SetOwnerReferences(append(object.GetOwnerReferences(), reference))
+		}
+	}
+}
+
+// leaveOut reports an object that is not written, because the cluster does not have its kind. Operators work without.
+func (w *writing) leaveOut(object *unstructured.Unstructured, lacks string) {
+	message := fmt.Sprintf("%s %s is left out: %s", object.GetKind(), object.GetName(), lacks)
+	w.out.Warning("KindNotServed", message)
+	if w.pass.leftOut == nil {
+		w.pass.leftOut = map[string]string{}
+	}
+	w.pass.leftOut[object.GetKind()+"/"+object.GetName()] = message
+}
+
+func annotate(object client.Object, key, value string) {
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	object.SetAnnotations(annotations)
+}

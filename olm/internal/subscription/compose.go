@@ -1,0 +1,264 @@
+// Package subscription manages Subscriptions: it resolves the versions of the packages of a namespace and their dependencies, and makes an
+// InstallPlan for each version that has to be installed.
+package subscription
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/olm/resolve"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/olm/internal/catalogs"
+	"github.com/operon-framework/operon/olm/internal/installplan"
+)
+
+// Reasons of the Ready condition of a Subscription, and types of its other conditions. The reasons of a resolution are in package resolve.
+const (
+	ReasonRequiresApproval = "RequiresApproval"
+	ReasonInstalling       = "Installing"
+	reasonUnknown          = "NotListedYet" // the list of Subscriptions is older than the Subscription
+	conditionResolution    = "ResolutionFailed"
+	conditionUnhealthy     = "CatalogSourcesUnhealthy"
+	conditionPending       = "InstallPlanPending"
+	conditionPlanFailed    = "InstallPlanFailed"
+	conditionDeprecated    = "Deprecated"
+)
+
+// Composer manages Subscriptions.
+type Composer struct {
+	Clock    clock.PassiveClock
+	Catalogs *catalogs.Catalogs
+	// Global is the namespace whose catalogs all namespaces can use.
+	Global string
+
+	mu      sync.Mutex
+	passes  map[types.UID]*pass
+	results map[string]resolved
+}
+
+// pass is what one reconcile found out, from Compose to Observe.
+type pass struct {
+	// complete means that Compose did not fail. Otherwise the status stays as it is.
+	complete bool
+	health   []v1alpha1.CatalogHealth
+	// chosen is the version that is installed next, or is installed.
+	chosen string
+	// installed is the version that exists in the namespace.
+	installed string
+	// plan is the InstallPlan that installs the chosen version, or nil.
+	plan *v1alpha1.InstallPlan
+	// problem is the type of the condition that says why nothing is chosen.
+	problem, reason, message string
+	// warnings are the deprecations of the package, the channel and the version.
+	warnings []string
+}
+
+func (c *Composer) begin(of *v1alpha1.Subscription) *pass {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.passes == nil {
+		c.passes = map[types.UID]*pass{}
+	}
+	p := &pass{installed: of.Status.InstalledCSV, chosen: of.Status.CurrentCSV}
+	c.passes[of.UID] = p
+	return p
+}
+
+func (c *Composer) end(of *v1alpha1.Subscription) *pass {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.passes[of.UID]
+	delete(c.passes, of.UID)
+	return p
+}
+
+// stop records why nothing is chosen. What is installed stays.
+func (p *pass) stop(out *operon.Composition, problem, reason, message string) {
+	p.problem, p.reason, p.message = problem, reason, message
+	out.Wait(reason, message)
+}
+
+// Compose implements operon.Composer. The InstallPlan of the version that is chosen is a child. It stays until another version is chosen.
+func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *operon.Composition) (failed error) {
+	p := c.begin(of)
+	defer func() { p.complete = failed == nil }()
+	n, err := c.namespaceOf(ctx, of.Namespace, out)
+	if err != nil {
+		return err
+	}
+	p.health = n.health
+	result, err := c.resolve(n)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(result.Subscriptions, func(o resolve.Outcome) bool { return o.Subscription == of.Name })
+	if i < 0 {
+		out.Wait(reasonUnknown, "waits until the list of Subscriptions has this one")
+		out.RequeueAfter(time.Second)
+		return nil
+	}
+	outcome := result.Subscriptions[i]
+	p.installed, p.chosen, p.warnings = outcome.Installed, cmp.Or(n.pending[of.Name], outcome.Installed), outcome.Warnings
+	if outcome.Action == resolve.Blocked {
+		problem := conditionResolution
+		if outcome.Reason == resolve.CatalogNotFound || outcome.Reason == resolve.CatalogUnavailable {
+			problem = conditionUnhealthy
+		}
+		p.stop(out, problem, string(outcome.Reason), outcome.Message)
+		return nil
+	}
+	if outcome.Action == resolve.Keep {
+		c.keep(of, n, out, p)
+	} else if err := c.install(ctx, of, n, outcome, out, p); err != nil {
+		return err
+	}
+	if p.problem == conditionPending && p.reason == ReasonRequiresApproval {
+		return nil // before the approval, no dependency is installed either
+	}
+	return c.dependencies(of, result.Additions, cmp.Or(outcome.Bundle.Name, outcome.Installed), out)
+}
+
+// install declares the plan for a version. A plan is for one content: when the catalog has another bundle for the name, there is another
+// plan.
+func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *namespace, outcome resolve.Outcome, out *operon.Composition, p *pass) error {
+	next := outcome.Bundle
+	p.chosen = next.Name
+	approval := cmp.Or(of.Spec.InstallPlanApproval, v1alpha1.Automatic)
+	source := next.Catalog.String()
+	image := ""
+	if loaded := n.loaded[next.Catalog]; loaded != nil {
+		image = loaded.Image(next.Name)
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{of.Name, next.Name, source, image, outcome.Installed}, "\x00")))
+	wanted := planOf(of.Namespace, "install-"+hex.EncodeToString(sum[:4]), map[string]string{installplan.AnnotationBundles: next.Name + "=" + source})
+	if outcome.Installed != "" {
+		wanted.Annotations[installplan.AnnotationReplaces] = outcome.Installed
+	}
+	live := wanted.DeepCopy()
+	found, err := out.Get(ctx, live)
+	if err != nil {
+		return err
+	}
+	for _, done := range n.plansOf(of) {
+		if done.Status.Phase == v1alpha1.PlanComplete && done.Name != wanted.Name && slices.Contains(done.Spec.ClusterServiceVersionNames, p.installed) {
+			keepPlan(done, out) // it may not have granted all permissions of the installed version yet
+		}
+	}
+	out.Child(declared(wanted, next.Name, approval))
+	p.plan = wanted
+	if !found {
+		p.problem, p.reason, p.message = conditionPending, ReasonInstalling, fmt.Sprintf("the InstallPlan %s installs %s", wanted.Name, next.Name)
+		return nil
+	}
+	p.report(live, out)
+	return nil
+}
+
+// report reports a plan that is not complete.
+func (p *pass) report(plan *v1alpha1.InstallPlan, out *operon.Composition) {
+	p.plan = plan
+	switch plan.Status.Phase {
+	case v1alpha1.PlanComplete:
+	case v1alpha1.PlanFailed:
+		p.stop(out, conditionPlanFailed, "InstallComponentFailed", plan.Status.Message)
+	case v1alpha1.PlanRequiresApproval:
+		p.stop(out, conditionPending, ReasonRequiresApproval, fmt.Sprintf("the InstallPlan %s waits for spec.approved", plan.Name))
+	default:
+		p.stop(out, conditionPending, ReasonInstalling, fmt.Sprintf("the InstallPlan %s installs %s", plan.Name, strings.Join(plan.Spec.ClusterServiceVersionNames, ", ")))
+	}
+}
+
+// keep declares the plans that work, and those of the installed version and of the one that takes over, as they are, so that they stay: the
+// permissions of a version come from its plan. They are found by their content, because the status may have been lost when the manager was
+// killed.
+func (c *Composer) keep(of *v1alpha1.Subscription, n *namespace, out *operon.Composition, p *pass) {
+	for _, live := range n.plansOf(of) {
+		names := live.Spec.ClusterServiceVersionNames
+		if live.Status.Phase == v1alpha1.PlanComplete && !slices.Contains(names, p.installed) && !slices.Contains(names, p.chosen) {
+			continue
+		}
+		keepPlan(live, out)
+		p.report(live, out)
+	}
+}
+
+// plansOf returns the plans of a Subscription.
+func (n *namespace) plansOf(of *v1alpha1.Subscription) []*v1alpha1.InstallPlan {
+	var all []*v1alpha1.InstallPlan
+	for i := range n.plans {
+		if live := &n.plans[i]; live.Labels[plan.OwnerLabel] == string(of.UID) && len(live.Spec.ClusterServiceVersionNames) > 0 {
+			all = append(all, live)
+		}
+	}
+	return all
+}
+
+func keepPlan(live *v1alpha1.InstallPlan, out *operon.Composition) {
+	kept := map[string]string{}
+	for _, key := range []string{installplan.AnnotationBundles, installplan.AnnotationReplaces} {
+		if value := live.Annotations[key]; value != "" {
+			kept[key] = value
+		}
+	}
+	out.Child(declared(planOf(live.Namespace, live.Name, kept), live.Spec.ClusterServiceVersionNames[0], live.Spec.Approval))
+}
+
+func planOf(namespace, name string, annotations map[string]string) *v1alpha1.InstallPlan {
+	return &v1alpha1.InstallPlan{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "InstallPlan"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations},
+	}
+}
+
+// declared returns a plan with the fields that the Subscription sets. spec.approved of a plan that waits for approval belongs to the person
+// who approves it.
+func declared(of *v1alpha1.InstallPlan, version string, approval v1alpha1.Approval) client.Object {
+	spec := map[string]any{"clusterServiceVersionNames": []any{version}, "approval": string(approval)}
+	if approval == v1alpha1.Automatic {
+		spec["approved"] = true
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetGroupVersionKind(of.GroupVersionKind())
+	object.SetNamespace(of.Namespace)
+	object.SetName(of.Name)
+	object.SetAnnotations(of.Annotations)
+	return object
+}
+
+// dependencies declares Subscriptions for what the version needs, directly or through other dependencies. They stay when the Subscription is
+// deleted: other operators may need them, too.
+func (c *Composer) dependencies(of *v1alpha1.Subscription, additions []resolve.Addition, version string, out *operon.Composition) error {
+	needed := map[string]bool{version: true}
+	for _, addition := range additions { // each comes after what needs it
+		if !slices.ContainsFunc(addition.NeededBy, func(name string) bool { return needed[name] }) {
+			continue
+		}
+		needed[addition.Bundle.Name] = true
+		wanted := addition.Subscription
+		out.Child(&v1alpha1.Subscription{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Subscription"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: wanted.Name},
+			Spec: v1alpha1.SubscriptionSpec{
+				CatalogSource: wanted.Catalog.Name, CatalogSourceNamespace: wanted.Catalog.Namespace, Package: wanted.Package, Channel: wanted.Channel,
+				StartingCSV: wanted.StartingCSV, InstallPlanApproval: v1alpha1.Automatic,
+			},
+		}, operon.Orphan(), operon.ReadyWhen(func(*v1alpha1.Subscription) (bool, string) { return true, "" }))
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package subscription
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+	"github.com/operon-framework/operon/internal/runtime/watches"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/olm/internal/catalogs"
+)
+
+// empty are the reads of a cache that has no objects yet.
+type empty struct{}
+
+func (empty) Children(context.Context, resourceclient.Children, types.UID, ...string) ([]*plan.Live, error) {
+	return nil, nil
+}
+func (empty) List(context.Context, client.ObjectList, watches.Selection) error { return nil }
+func (empty) Get(context.Context, client.Object) (bool, error)                 { return false, nil }
+func (empty) End(context.Context) error                                        { return nil }
+
+// A Subscription that is newer than the list of Subscriptions waits, without an error that an event would report.
+func TestOlderList(t *testing.T) {
+	t.Parallel()
+	c := &Composer{Clock: testclock.NewFakePassiveClock(time.Now()), Catalogs: &catalogs.Catalogs{}, Global: "olm"}
+	roles, ok := author.RolesIn(operon.Manage(c))[0].(author.Roles[*v1alpha1.Subscription])
+	if !ok {
+		t.Fatal("the composer does not manage Subscriptions")
+	}
+	sub := &v1alpha1.Subscription{}
+	sub.Namespace, sub.Name, sub.UID = "shops", "shop", "one"
+	out := author.NewComposition(sub, empty{})
+	if err := roles.Compose(t.Context(), sub, out); err != nil {
+		t.Fatal(err)
+	}
+	composed := author.Declared(out)
+	if len(composed.Outcomes) != 1 || composed.Outcomes[0].Kind() != outcome.KindWait || composed.Outcomes[0].Reason() != reasonUnknown || composed.Again != time.Second || !composed.Incomplete {
+		t.Errorf("composed is %+v", composed)
+	}
+}

@@ -1,0 +1,83 @@
+package subscription
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+)
+
+// Observe implements operon.Observer.
+func (c *Composer) Observe(_ context.Context, of *v1alpha1.Subscription, _ *operon.Observed) error {
+	p := c.end(of)
+	if p == nil || !p.complete {
+		return nil // Compose failed
+	}
+	before, status := of.Status.DeepCopy(), &of.Status
+	status.CatalogHealth, status.InstalledCSV, status.CurrentCSV = p.health, p.installed, p.chosen
+	status.State, status.Reason = stateOf(of, p), ""
+	if p.plan != nil {
+		status.InstallPlanRef = reference(p.plan, "InstallPlan")
+	}
+	for _, kind := range []string{conditionResolution, conditionUnhealthy, conditionPending, conditionPlanFailed} {
+		if kind != p.problem {
+			meta.RemoveStatusCondition(&status.Problems, kind)
+			continue
+		}
+		meta.SetStatusCondition(&status.Problems, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: p.reason, Message: p.message, LastTransitionTime: metav1.NewTime(c.Clock.Now()),
+		})
+	}
+	c.deprecated(status, p.warnings)
+	if !equality.Semantic.DeepEqual(before, status) || status.LastUpdated == nil {
+		now := metav1.NewTime(c.Clock.Now()).Rfc3339Copy()
+		status.LastUpdated = &now
+	}
+	return nil
+}
+
+// deprecated reports what the catalog says about the package, the channel and the version.
+func (c *Composer) deprecated(status *v1alpha1.SubscriptionStatus, warnings []string) {
+	if len(warnings) == 0 {
+		meta.RemoveStatusCondition(&status.Problems, conditionDeprecated)
+		return
+	}
+	meta.SetStatusCondition(&status.Problems, metav1.Condition{
+		Type: conditionDeprecated, Status: metav1.ConditionTrue, Reason: conditionDeprecated, Message: strings.Join(warnings, "; "),
+		LastTransitionTime: metav1.NewTime(c.Clock.Now()),
+	})
+}
+
+// stateOf returns the state: whether the installed version is the one that was chosen.
+func stateOf(of *v1alpha1.Subscription, p *pass) string {
+	switch {
+	case p.chosen == "":
+		return ""
+	case p.chosen == p.installed && p.problem == "":
+		return v1alpha1.StateAtLatestKnown
+	case p.chosen == p.installed:
+		return of.Status.State
+	}
+	return v1alpha1.StateUpgradePending
+}
+
+func reference(object client.Object, kind string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+	}
+}
+
+func lastConnect(source *v1alpha1.CatalogSource) *metav1.Time {
+	if source.Status.ConnectionState == nil {
+		return nil
+	}
+	return source.Status.ConnectionState.LastConnect
+}

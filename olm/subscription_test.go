@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/local/localtest"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	v2 "github.com/operon-framework/operon/internal/olm/api/v2"
+	"github.com/operon-framework/operon/olm/internal/registrytest"
+)
+
+// subscribe returns a Subscription for memcached.
+func (w *world) subscribe(catalog string) *v1alpha1.Subscription {
+	return &v1alpha1.Subscription{ObjectMeta: w.Named("memcached"), Spec: v1alpha1.SubscriptionSpec{
+		CatalogSource: catalog, CatalogSourceNamespace: w.Namespace, Package: "memcached",
+	}}
+}
+
+// A Subscription installs the head of the default channel, and upgrades when the catalog has a newer version: the Deployment stays, and the
+// older version goes.
+func TestSubscription(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
+	source := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n")
+	sub := w.subscribe("shop")
+	w.Add(w.operatorGroup("group"), source, sub)
+	first := w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseSucceeded, "")
+	w.awaitState("memcached-operator.v0.0.1 AtLatestKnown")
+	before := w.deployment("memcached-operator")
+	reader := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-reader"}}
+	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(reader), reader))
+	created := reader.UID
+	w.quiet()
+
+	bundles["0.0.2"] = w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))
+	newer := w.catalog(r, "newer", bundles, "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n")
+	w.Must(w.Patch(t.Context(), source, client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"spec":{"image":%q}}`, newer.Spec.Image)))))
+	w.AwaitPhase("memcached-operator.v0.0.2", v1alpha1.PhaseSucceeded, "")
+	w.AwaitGone(first)
+	w.awaitState("memcached-operator.v0.0.2 AtLatestKnown")
+	if now := w.deployment("memcached-operator"); now.UID != before.UID || now.Spec.Template.Spec.Containers[0].Image != "memcached-operator:0.0.2" {
+		t.Errorf("the Deployment is %s with the image %s", now.UID, now.Spec.Template.Spec.Containers[0].Image)
+	}
+	w.quiet()
+	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(reader), reader))
+	if reader.UID != created {
+		t.Error("the ClusterRole of the bundle was created again")
+	}
+	if owner := reader.Labels["olm.owner"]; owner != "memcached-operator.v0.0.2" {
+		t.Errorf("the ClusterRole of the bundle belongs to %s", owner)
+	}
+
+	w.Must(w.Delete(t.Context(), sub))
+	w.AwaitGone(sub)
+	w.deployment("memcached-operator") // the operator stays
+	second := &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named("memcached-operator.v0.0.2")}
+	w.Must(w.Delete(t.Context(), second))
+	w.AwaitGone(second)
+	w.AwaitGone(reader)
+}
+
+// A version that skips the installed one replaces it at once, whatever the bundle says in replaces. The changes of the Subscription stay through
+// the upgrade and the deletion of the Subscription: the Deployment only changes with the version.
+func TestUpgradeBySkips(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
+	source := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n")
+	sub := w.subscribe("shop")
+	sub.Spec.Config = &v1alpha1.SubscriptionConfig{Env: []corev1.EnvVar{{Name: "LOG", Value: "debug"}}}
+	w.Add(w.operatorGroup("group"), source, sub)
+	first := w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseSucceeded, "")
+	w.awaitState("memcached-operator.v0.0.1 AtLatestKnown")
+	w.quiet()
+	before := w.deployment("memcached-operator")
+
+	bundles["0.0.3"] = w.bundle(r, "0.0.3", version("0.0.3", "0.0.2"))
+	bundles["0.0.2"] = w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))
+	newer := w.catalog(r, "newer", bundles, "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n"+
+		"- {name: memcached-operator.v0.0.3, replaces: memcached-operator.v0.0.2, skips: [memcached-operator.v0.0.1]}\n")
+	w.Must(w.Patch(t.Context(), source, client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"spec":{"image":%q}}`, newer.Spec.Image)))))
+	third := w.AwaitPhase("memcached-operator.v0.0.3", v1alpha1.PhaseSucceeded, "")
+	if third.Spec.Replaces != "memcached-operator.v0.0.1" {
+		t.Errorf("the version replaces %s", third.Spec.Replaces)
+	}
+	w.AwaitGone(first)
+	w.awaitState("memcached-operator.v0.0.3 AtLatestKnown")
+	w.quiet()
+	w.Must(w.Delete(t.Context(), sub))
+	w.AwaitGone(sub)
+	w.quiet()
+	var events corev1.EventList
+	w.Must(w.List(t.Context(), &events, client.InNamespace(w.Namespace)))
+	for _, event := range events.Items {
+		if event.Reason == "Conflict" { // a plan waits until the version before releases an object
+			t.Errorf("%s %s: %s", event.InvolvedObject.Kind, event.InvolvedObject.Name, event.Message)
+		}
+	}
+	now := w.deployment("memcached-operator")
+	const revision = "deployment.kubernetes.io/revision" // counts the changes of the pods
+	if now.UID != before.UID || before.Annotations[revision] != "1" || now.Annotations[revision] != "2" {
+		t.Errorf("the Deployment is %s with %v, it was %s with %v", now.UID, now.Annotations, before.UID, before.Annotations)
+	}
+	if env := now.Spec.Template.Spec.Containers[0].Env; !slices.Contains(env, corev1.EnvVar{Name: "LOG", Value: "debug"}) {
+		t.Errorf("the environment is %+v", env)
+	}
+}
+
+// An upgrade that the installed version holds back leaves that version as it is, and the Subscription shows the upgrade.
+func TestUpgradeThatIsHeld(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
+	source := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n")
+	sub := w.subscribe("shop")
+	sub.Spec.Config = &v1alpha1.SubscriptionConfig{Env: []corev1.EnvVar{{Name: "LOG", Value: "debug"}}}
+	w.Add(w.operatorGroup("group"), source, sub)
+	first := w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseSucceeded, "")
+	w.awaitState("memcached-operator.v0.0.1 AtLatestKnown")
+	w.Must(w.Patch(t.Context(), &v2.OperatorCondition{ObjectMeta: w.Named(first.Name)}, client.RawPatch("application/merge-patch+json", []byte(
+		`{"spec":{"conditions":[{"type":"Upgradeable","status":"False","reason":"Busy","message":"busy","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`))))
+	w.quiet()
+	before := w.deployment("memcached-operator")
+	bundles["0.0.2"] = w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))
+	newer := w.catalog(r, "newer", bundles, "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n")
+	w.Must(w.Patch(t.Context(), source, client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"spec":{"image":%q}}`, newer.Spec.Image)))))
+	w.AwaitPhase("memcached-operator.v0.0.2", v1alpha1.PhasePending, "OperatorConditionNotUpgradeable")
+	w.quiet()
+	w.awaitState("memcached-operator.v0.0.1 UpgradePending")
+	if now := w.deployment("memcached-operator"); now.Generation != before.Generation {
+		t.Errorf("the Deployment changed to %+v", now.Spec)
+	}
+	var plans v1alpha1.InstallPlanList
+	w.Must(w.List(t.Context(), &plans, client.InNamespace(w.Namespace)))
+	if len(plans.Items) != 2 { // the permissions of the second version come from its plan
+		t.Errorf("the plans are %+v, want one for each version", plans.Items)
+	}
+}
+
+// A plan that is not complete stays although the status of its Subscription was lost.
+func TestPlanOfALostStatus(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	foreign := &corev1.ConfigMap{ObjectMeta: w.Named("memcached-config")}
+	sub := w.subscribe("shop")
+	w.Add(foreign, w.operatorGroup("group"), w.catalog(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n"), sub)
+	localtest.Eventually(t, "the plan is refused", func(ctx context.Context) error {
+		var plans v1alpha1.InstallPlanList
+		if err := w.List(ctx, &plans, client.InNamespace(w.Namespace)); err != nil || len(plans.Items) != 1 || plans.Items[0].Status.Phase != v1alpha1.PlanFailed {
+			return fmt.Errorf("there are %+v, error %w", plans.Items, err)
+		}
+		return nil
+	})
+	w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhasePending, "")
+	w.quiet()
+	w.Must(w.Status().Patch(t.Context(), sub, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"currentCSV":null,"installedCSV":null,"installPlanRef":null}}`))))
+	w.quiet()
+	w.Must(w.Delete(t.Context(), foreign))
+	w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseSucceeded, "")
+	w.awaitState("memcached-operator.v0.0.1 AtLatestKnown")
+}
+
+// awaitState waits until the Subscription has installed a version and has a state.
+func (w *world) awaitState(want string) {
+	w.Helper()
+	localtest.Eventually(w.T, "the Subscription is "+want, func(ctx context.Context) error {
+		sub := &v1alpha1.Subscription{}
+		if err := w.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: "memcached"}, sub); err != nil {
+			return err
+		}
+		if got := sub.Status.InstalledCSV + " " + sub.Status.State; got != want {
+			return fmt.Errorf("it is %s: %+v", got, sub.Status)
+		}
+		return nil
+	})
+}
