@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -12,11 +13,16 @@ import (
 	"sync"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/local/localtest"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 )
 
 // requests records the writes of the manager, and what it must not send.
@@ -116,9 +122,28 @@ func (w *world) restricted() *rest.Config {
 			w.Must(client.IgnoreNotFound(w.Delete(ctx, object)))
 		}
 	})
+	w.awaitPermission(user)
 	config := rest.CopyConfig(w.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + w.Namespace, "system:authenticated"}}
 	return config
+}
+
+// awaitPermission waits until the API server has read the role of the manager and its binding, which it does some time after they are created.
+func (w *world) awaitPermission(user string) {
+	w.Helper()
+	localtest.Eventually(w.T, "the permissions of "+user, func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               user,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: v1alpha1.GroupVersion.Group, Resource: "subscriptions", Verb: "list", Namespace: w.Namespace},
+		}}
+		if err := w.Create(ctx, review); err != nil {
+			return err
+		}
+		if !review.Status.Allowed {
+			return fmt.Errorf("list of Subscriptions is not allowed: %+v", review.Status)
+		}
+		return nil
+	})
 }
 
 // declared returns the rules that the manager declares.
