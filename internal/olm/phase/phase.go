@@ -31,6 +31,7 @@ const (
 	ReasonNoTargets             = "NoTargetNamespaces"
 	ReasonBeingReplaced         = "BeingReplaced"
 	ReasonReplaced              = "Replaced"
+	ReasonRolledBack            = "RolledBack" // not a reason of OLM, which has no rollback
 	maxHistory                  = 20
 	messageRequirementsUnknown  = "requirements not yet checked"
 	messageRequirementsNotMet   = "one or more requirements couldn't be found"
@@ -62,9 +63,13 @@ type Facts struct {
 	ReplacedBy string
 	// ReplacementSucceeded means that the version that replaces this one works.
 	ReplacementSucceeded bool
+	// RollBack is the version that works again if this one does not become available. Empty: there is none.
+	RollBack string
+	// Began is when the upgrade from that version to this one began.
+	Began time.Time
 }
 
-// Limit is how long an installation may take.
+// Limit is how long an installation may take, and the time before it if there is a version to roll back to.
 const Limit = 5 * time.Minute
 
 // Advance writes the phases that follow from facts into a status. It returns how long to wait until the result can change by time alone, or
@@ -77,10 +82,23 @@ func Advance(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now time
 		}
 		enter(status, next, now)
 	}
-	if status.Phase != v1alpha1.PhaseInstalling {
-		return 0
+	switch {
+	case status.Phase == v1alpha1.PhaseInstalling:
+		return max(time.Second, Limit-now.Sub(since(status, now)))
+	case facts.RollBack != "" && waits(status.Phase):
+		return max(time.Second, Limit-now.Sub(facts.Began))
 	}
-	return max(time.Second, Limit-now.Sub(since(status, now)))
+	return 0
+}
+
+// waits reports whether a version in a phase waits for something else than its Deployments.
+func waits(phase v1alpha1.Phase) bool {
+	return phase == v1alpha1.PhasePending || phase == v1alpha1.PhaseInstallReady || phase == v1alpha1.PhaseFailed
+}
+
+// rolledBack reports whether a version whose phase does not change is given up for the one before.
+func rolledBack(is entry, facts Facts, now time.Time) bool {
+	return facts.RollBack != "" && (is.phase == v1alpha1.PhaseFailed && is.reason == ReasonInstallCheckFailed || waits(is.phase) && now.Sub(facts.Began) >= Limit)
 }
 
 // entry is a phase with its reason.
@@ -91,8 +109,11 @@ type entry struct {
 
 // step returns the phase that follows, and false if the status has it already.
 func step(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now time.Time) (entry, bool) {
-	next := follow(status, facts, now)
-	return next, next != entry{status.Phase, status.Reason, status.Message}
+	is, next := entry{status.Phase, status.Reason, status.Message}, follow(status, facts, now)
+	if is == next && rolledBack(is, facts, now) {
+		next = entry{v1alpha1.PhaseReplacing, ReasonRolledBack, fmt.Sprintf("rolled back to %s: %s", facts.RollBack, is.message)}
+	}
+	return next, next != is
 }
 
 func follow(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now time.Time) entry {
@@ -128,12 +149,21 @@ func follow(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now time.
 
 func replacing(is entry, facts Facts) entry {
 	switch {
+	case facts.RollBack != "" && is.reason == ReasonRolledBack: // it has just begun
+		return is
 	case facts.ReplacedBy == "":
 		return entry{v1alpha1.PhasePending, ReasonRequirementsUnknown, messageNoLongerBeingReplace}
+	case facts.ReplacementSucceeded && is.reason == ReasonRolledBack:
+		return entry{v1alpha1.PhaseDeleting, ReasonRolledBack, is.message}
 	case facts.ReplacementSucceeded:
 		return entry{v1alpha1.PhaseDeleting, ReasonReplaced, messageReplaced}
 	}
 	return is
+}
+
+// RolledBack reports whether a version is given up: the version before works again, and takes over what this one has.
+func RolledBack(csv *v1alpha1.ClusterServiceVersion) bool {
+	return csv.Status.Reason == ReasonRolledBack && (csv.Status.Phase == v1alpha1.PhaseReplacing || csv.Status.Phase == v1alpha1.PhaseDeleting)
 }
 
 func pending(facts Facts) entry {

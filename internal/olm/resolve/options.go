@@ -403,11 +403,18 @@ func (g *group) next(graphs []*graph, current *candidate) []channelStep {
 func (s *state) addOptions(g *group, steps []channelStep, current *candidate) {
 	g.outcome.Adopted = g.adopted
 	seen := map[string]bool{}
+	unusable := UnusableBundles
 	for _, one := range steps {
 		if seen[one.Name] {
 			continue
 		}
 		seen[one.Name] = true
+		if why := g.subscription.Avoid[one.Name]; why != "" {
+			if len(g.options) == 0 {
+				unusable, g.leftOut = RolledBack, why
+			}
+			continue
+		}
 		bundle := g.from.bundle(one.Name, s.rules)
 		if bundle.problem != "" {
 			if len(g.options) == 0 {
@@ -418,7 +425,7 @@ func (s *state) addOptions(g *group, steps []channelStep, current *candidate) {
 		g.options = append(g.options, option{s.newCandidate(g.from, one.channel, bundle.Content), one.how})
 	}
 	if len(g.options) == 0 {
-		g.decide(Blocked, UnusableBundles, "%s", g.leftOut)
+		g.decide(Blocked, unusable, "%s", g.leftOut)
 		return
 	}
 	if current == nil {

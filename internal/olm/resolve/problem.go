@@ -32,6 +32,8 @@ type Subscription struct {
 	StartingCSV string
 	// InstalledCSV is the bundle that the Subscription installed last, or empty.
 	InstalledCSV string
+	// Avoid are bundles that the Subscription must not install, with the reason in a sentence.
+	Avoid map[string]string
 }
 
 // Installed is a bundle that exists in the namespace.

@@ -51,6 +51,8 @@ const (
 
 	// Unsatisfiable means that dependencies or conflicts forbid every bundle that the Subscription may have.
 	Unsatisfiable Reason = "Unsatisfiable"
+	// RolledBack means that every bundle that the Subscription may have is one to avoid, or cannot be used.
+	RolledBack Reason = "RolledBack"
 	// UnusableBundles means that every bundle that the Subscription may have is deprecated or has invalid properties.
 	UnusableBundles Reason = "UnusableBundles"
 	// CatalogNotFound means that the namespace has no catalog of that name.

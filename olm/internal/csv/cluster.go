@@ -13,6 +13,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/render"
+	"github.com/operon-framework/operon/olm/internal/installplan"
 	"github.com/operon-framework/operon/olm/internal/plan"
 )
 
@@ -80,23 +81,26 @@ func (n *neighbors) keep(out *operon.Composition, live *unstructured.Unstructure
 	}
 }
 
-// nextSteps returns the objects that plans of the version that replaces this one write now, as Kind/name.
+// nextSteps returns the objects that plans of the version that replaces this one write now, as Kind/name, and those that a plan writes again
+// for this one after a rollback.
 func (n *neighbors) nextSteps(ctx context.Context, out *operon.Composition) (map[string]bool, error) {
 	names := map[string]bool{}
-	if n.after == nil {
-		return names, nil
-	}
-	plans, err := plansOf(ctx, out, n.after)
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range plans {
-		if !one.Spec.Approved || one.Status.Phase != v1alpha1.PlanInstalling {
+	for _, of := range []*v1alpha1.ClusterServiceVersion{n.csv, n.after} {
+		if of == nil {
 			continue
 		}
-		for _, step := range one.Status.Plan {
-			if step.Resolving == n.after.Name {
-				names[step.Resource.Kind+"/"+step.Resource.Name] = true
+		plans, err := plansOf(ctx, out, of)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range plans {
+			if of == n.csv && one.Annotations[installplan.AnnotationRestores] == "" || !one.Spec.Approved || one.Status.Phase != v1alpha1.PlanInstalling {
+				continue
+			}
+			for _, step := range one.Status.Plan {
+				if step.Resolving == of.Name {
+					names[step.Resource.Kind+"/"+step.Resource.Name] = true
+				}
 			}
 		}
 	}

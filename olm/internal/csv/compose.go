@@ -147,6 +147,9 @@ func (c *Composer) Compose(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 	if err := n.replaced(ctx, out, &p.facts); err != nil {
 		return err
 	}
+	if err := n.rollBack(ctx, out, &p.facts); err != nil {
+		return err
+	}
 	if reason, message := held(csv, p.facts); reason != "" {
 		p.held, p.complete = true, true
 		out.Wait(reason, message)

@@ -12,23 +12,17 @@ import (
 	"github.com/operon-framework/operon"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/phase"
 )
 
 // config returns the changes that the Subscription of the version makes to its Deployments, or nil. Without a Subscription, the last ones stay.
-// While another version takes over, its Subscription still counts.
 func (n *neighbors) config(ctx context.Context, out *operon.Composition) (*v1alpha1.SubscriptionConfig, error) {
-	var list v1alpha1.SubscriptionList
-	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+	of, err := n.subscription(ctx, out)
+	if err != nil {
 		return nil, err
 	}
-	names := map[string]bool{n.csv.Name: true}
-	if n.after != nil {
-		names[n.after.Name] = true
-	}
-	for _, one := range list.Items {
-		if one.Namespace == n.csv.Namespace && one.DeletionTimestamp == nil && (names[one.Status.CurrentCSV] || names[one.Status.InstalledCSV]) {
-			return one.Spec.Config, nil
-		}
+	if of != nil {
+		return of.Spec.Config, nil
 	}
 	if n.csv.Status.Config == nil {
 		return nil, nil
@@ -38,6 +32,29 @@ func (n *neighbors) config(ctx context.Context, out *operon.Composition) (*v1alp
 		return nil, fmt.Errorf("status.config of %s: %w", n.csv.Name, err)
 	}
 	return last, nil
+}
+
+// subscription returns the Subscription of the version, or nil if there is none. While another version takes over, its Subscription still
+// counts.
+func (n *neighbors) subscription(ctx context.Context, out *operon.Composition) (*v1alpha1.Subscription, error) {
+	var list v1alpha1.SubscriptionList
+	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+		return nil, err
+	}
+	names := map[string]bool{n.csv.Name: true}
+	if n.after != nil {
+		names[n.after.Name] = true
+	}
+	if n.before != nil && phase.RolledBack(n.before) {
+		names[n.before.Name] = true
+	}
+	for i := range list.Items {
+		one := &list.Items[i]
+		if one.Namespace == n.csv.Namespace && one.DeletionTimestamp == nil && (names[one.Status.CurrentCSV] || names[one.Status.InstalledCSV]) {
+			return one, nil
+		}
+	}
+	return nil, nil
 }
 
 // recorded returns the changes as the status has them.

@@ -121,7 +121,8 @@ func (n *neighbors) ours(object client.Object) bool {
 		return false
 	}
 	owner := labels[render.LabelOwner]
-	return owner == render.Labels(n.csv)[render.LabelOwner] || n.csv.Spec.Replaces != "" && owner == operon.Name(63, n.csv.Spec.Replaces)
+	return owner == render.Labels(n.csv)[render.LabelOwner] || n.csv.Spec.Replaces != "" && owner == operon.Name(63, n.csv.Spec.Replaces) ||
+		n.before != nil && owner == render.Labels(n.before)[render.LabelOwner]
 }
 
 // live adds the objects of a kind that a lifecycle manager made for an operator of the namespace.

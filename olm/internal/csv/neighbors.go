@@ -22,7 +22,8 @@ import (
 // neighbors are the other ClusterServiceVersions that matter to one.
 type neighbors struct {
 	csv *v1alpha1.ClusterServiceVersion
-	// before is the version that it replaces, and after the one that replaces it. They are nil if they do not exist.
+	// before is the version that it replaces, and after the one that replaces it. They are nil if they do not exist. If the upgrade from a
+	// version to another one is rolled back, each is also the one after the other.
 	before, after *v1alpha1.ClusterServiceVersion
 	// rivals provide an API that it provides, too.
 	rivals []*v1alpha1.ClusterServiceVersion
@@ -40,6 +41,8 @@ func neighborsOf(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *
 		case other.UID == csv.UID:
 		case other.Namespace == csv.Namespace && other.Name == csv.Spec.Replaces:
 			n.before = other
+		case other.Namespace == csv.Namespace && other.Spec.Replaces == csv.Name && phase.RolledBack(other):
+			n.before = other
 		case other.Namespace == csv.Namespace && other.Spec.Replaces == csv.Name:
 			if other.DeletionTimestamp == nil && (n.after == nil || older(other, n.after)) { // of several, one takes over
 				n.after = other
@@ -47,6 +50,9 @@ func neighborsOf(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *
 		case provided(csv, other) != "" && works(other):
 			n.rivals = append(n.rivals, other)
 		}
+	}
+	if phase.RolledBack(csv) && n.before != nil && n.before.DeletionTimestamp == nil {
+		n.after = n.before
 	}
 	return n, nil
 }
@@ -151,7 +157,7 @@ func (n *neighbors) installed() bool {
 
 // upgradeable returns why the version that this one replaces must not be replaced now, or an empty string.
 func (n *neighbors) upgradeable(ctx context.Context, out *operon.Composition) (string, error) {
-	if n.before == nil || n.installed() {
+	if n.before == nil || n.installed() || phase.RolledBack(n.before) {
 		return "", nil
 	}
 	return notUpgradeable(ctx, out, n.before)
@@ -195,5 +201,10 @@ func (n *neighbors) replaced(ctx context.Context, out *operon.Composition, facts
 		}
 	}
 	facts.ReplacedBy, facts.ReplacementSucceeded = n.after.Name, n.after.Status.Phase == v1alpha1.PhaseSucceeded
+	if facts.ReplacementSucceeded && phase.RolledBack(n.csv) {
+		known, err := n.rollbackIsRecorded(ctx, out)
+		facts.ReplacementSucceeded = known
+		return err
+	}
 	return nil
 }

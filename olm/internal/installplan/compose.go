@@ -35,6 +35,10 @@ const AnnotationBundles = "olm.bundles"
 // AnnotationReplaces is the version that the version of a plan replaces. It is missing for a first installation.
 const AnnotationReplaces = "olm.replaces"
 
+// AnnotationRestores is on a plan that writes the objects of an installed version again, without its ClusterServiceVersion and
+// CustomResourceDefinitions. It is the version that has replaced the installed one and was rolled back.
+const AnnotationRestores = "olm.restores"
+
 // Reasons of the Ready condition of a plan.
 const (
 	ReasonRequiresApproval = "RequiresApproval"
@@ -210,11 +214,15 @@ func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pas
 		found := lookup(read, name, source)
 		found.Replaces, found.PermissionsDigest = of.Annotations[AnnotationReplaces], digest
 		p.lookups = append(p.lookups, found)
-		for _, object := range objects.All() {
+		written := objects.All()
+		if of.Annotations[AnnotationRestores] != "" {
+			written = objects.Others
+		}
+		for _, object := range written {
 			p.steps = append(p.steps, step(name, source, object))
 		}
 		if !of.Spec.Approved {
-			p.contents = append(p.contents, objects.All()...)
+			p.contents = append(p.contents, written...)
 		}
 		all = append(all, objects)
 	}
@@ -225,6 +233,9 @@ func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pas
 // with it, and therefore wait for it.
 func (c *Composer) install(ctx context.Context, of *v1alpha1.InstallPlan, objects *plan.Objects, p *pass, out *operon.Composition) error {
 	w := &writing{of: of, csv: objects.CSV.GetName(), pass: p, out: out}
+	if of.Annotations[AnnotationRestores] != "" {
+		return w.others(ctx, objects.Others)
+	}
 	var err error
 	if w.before, err = version(ctx, of.Namespace, objects.Typed.Spec.Replaces, out); err != nil {
 		return err
@@ -237,23 +248,7 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.InstallPlan, object
 			return err
 		}
 	}
-	csv, err := version(ctx, of.Namespace, w.csv, out)
-	if err != nil {
-		return err
-	}
-	if csv == nil {
-		out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s exists", w.csv))
-		return nil
-	}
-	for _, object := range objects.Others {
-		if object.GetNamespace() != "" {
-			own(object, csv)
-		}
-		if err := w.declare(ctx, object); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.others(ctx, objects.Others)
 }
 
 // version reads a ClusterServiceVersion. It returns nil if it does not exist.

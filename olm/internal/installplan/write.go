@@ -24,8 +24,35 @@ type writing struct {
 	// csv is the name of the version in the bundle, and before the version that it replaces, or nil.
 	csv    string
 	before *v1alpha1.ClusterServiceVersion
+	// holder is the version that releases objects while the plan writes them, or nil.
+	holder *v1alpha1.ClusterServiceVersion
 	pass   *pass
 	out    *operon.Composition
+}
+
+// others declares the objects that are neither the version nor definitions, when the version exists.
+func (w *writing) others(ctx context.Context, all []*unstructured.Unstructured) error {
+	csv, err := version(ctx, w.of.Namespace, w.csv, w.out)
+	if err != nil {
+		return err
+	}
+	if csv == nil {
+		w.out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s exists", w.csv))
+		return nil
+	}
+	w.holder = w.before
+	if w.of.Annotations[AnnotationRestores] != "" {
+		w.holder = csv
+	}
+	for _, object := range all {
+		if object.GetNamespace() != "" {
+			own(object, csv)
+		}
+		if err := w.declare(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // declare declares an object. One that exists is only taken over if a lifecycle manager made it for this version or the one before. Others are
@@ -53,8 +80,8 @@ func (w *writing) declare(ctx context.Context, object *unstructured.Unstructured
 	case !w.mine(live) && live.Kind == "ServiceAccount":
 	case !w.mine(live):
 		return refusal{ReasonForeignObject, fmt.Sprintf("%s %s exists and was not made from a bundle: remove or rename it", live.Kind, live.Name)}
-	case w.before != nil && live.Labels[coreplan.OwnerLabel] == string(w.before.UID):
-		w.out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s releases %s %s", w.before.Name, live.Kind, live.Name))
+	case w.holder != nil && live.Labels[coreplan.OwnerLabel] == string(w.holder.UID):
+		w.out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s releases %s %s", w.holder.Name, live.Kind, live.Name))
 	default:
 		w.out.Child(object, operon.Orphan(), operon.Adopt())
 	}
@@ -67,8 +94,12 @@ func (w *writing) mine(live client.Object) bool {
 	if labels[render.LabelOwnerKind] != kindCSV || labels[render.LabelOwnerNamespace] != w.of.Namespace {
 		return false
 	}
-	owner, replaces := labels[render.LabelOwner], w.of.Annotations[AnnotationReplaces]
-	return owner == operon.Name(63, w.csv) || replaces != "" && owner == operon.Name(63, replaces)
+	for _, version := range []string{w.csv, w.of.Annotations[AnnotationReplaces], w.of.Annotations[AnnotationRestores]} {
+		if version != "" && labels[render.LabelOwner] == operon.Name(63, version) {
+			return true
+		}
+	}
+	return false
 }
 
 // share keeps the claim of the version before to an object that it has too: that version runs until the other one takes over, and goes on if

@@ -65,6 +65,8 @@ type pass struct {
 	plan *v1alpha1.InstallPlan
 	// problem is the type of the condition that says why nothing is chosen.
 	problem, reason, message string
+	// rolledBack are the versions that are not installed again.
+	rolledBack []v1alpha1.RolledBack
 	// warnings are the deprecations of the package, the channel and the version.
 	warnings []string
 }
@@ -102,7 +104,7 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 	if err != nil {
 		return err
 	}
-	p.health = n.health
+	p.health, p.rolledBack = n.health, n.givenUp(of)
 	result, err := c.resolve(n)
 	if err != nil {
 		return err
@@ -120,11 +122,17 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 		if outcome.Reason == resolve.CatalogNotFound || outcome.Reason == resolve.CatalogUnavailable {
 			problem = conditionUnhealthy
 		}
+		if outcome.Reason == resolve.RolledBack { // the version before works, and nothing is missing
+			c.keep(of, n, outcome, out, p)
+			p.problem, p.reason, p.message = problem, string(outcome.Reason), outcome.Message
+			out.Warning(p.reason, p.message)
+			return nil
+		}
 		p.stop(out, problem, string(outcome.Reason), outcome.Message)
 		return nil
 	}
 	if outcome.Action == resolve.Keep {
-		c.keep(of, n, out, p)
+		c.keep(of, n, outcome, out, p)
 	} else if err := c.install(ctx, of, n, outcome, out, p); err != nil {
 		return err
 	}
@@ -139,14 +147,12 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *namespace, outcome resolve.Outcome, out *operon.Composition, p *pass) error {
 	next := outcome.Bundle
 	p.chosen = next.Name
-	approval := cmp.Or(of.Spec.InstallPlanApproval, v1alpha1.Automatic)
 	source := next.Catalog.String()
 	image := ""
 	if loaded := n.loaded[next.Catalog]; loaded != nil {
 		image = loaded.Image(next.Name)
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{of.Name, next.Name, source, image, outcome.Installed}, "\x00")))
-	wanted := planOf(of.Namespace, "install-"+hex.EncodeToString(sum[:4]), map[string]string{installplan.AnnotationBundles: next.Name + "=" + source})
+	wanted := planOf(of.Namespace, planName(of.Name, next.Name, source, image, outcome.Installed), map[string]string{installplan.AnnotationBundles: next.Name + "=" + source})
 	if outcome.Installed != "" {
 		wanted.Annotations[installplan.AnnotationReplaces] = outcome.Installed
 	}
@@ -156,11 +162,15 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *na
 		return err
 	}
 	for _, done := range n.plansOf(of) {
+		if n.isRolledBack(done) {
+			keepPlan(done, out)
+			continue
+		}
 		if done.Status.Phase == v1alpha1.PlanComplete && done.Name != wanted.Name && slices.Contains(done.Spec.ClusterServiceVersionNames, p.installed) {
 			keepPlan(done, out) // it may not have granted all permissions of the installed version yet
 		}
 	}
-	out.Child(declared(wanted, next.Name, approval))
+	out.Child(declared(wanted, next.Name, approvalOf(of)))
 	p.plan = wanted
 	if !found {
 		p.problem, p.reason, p.message = conditionPending, ReasonInstalling, fmt.Sprintf("the InstallPlan %s installs %s", wanted.Name, next.Name)
@@ -187,13 +197,20 @@ func (p *pass) report(plan *v1alpha1.InstallPlan, out *operon.Composition) {
 // keep declares the plans that work, and those of the installed version and of the one that takes over, as they are, so that they stay: the
 // permissions of a version come from its plan. They are found by their content, because the status may have been lost when the manager was
 // killed.
-func (c *Composer) keep(of *v1alpha1.Subscription, n *namespace, out *operon.Composition, p *pass) {
+func (c *Composer) keep(of *v1alpha1.Subscription, n *namespace, outcome resolve.Outcome, out *operon.Composition, p *pass) {
+	restores := c.restore(of, n, outcome, out)
 	for _, live := range n.plansOf(of) {
 		names := live.Spec.ClusterServiceVersionNames
+		if n.isRolledBack(live) {
+			keepPlan(live, out)
+			continue
+		}
 		if live.Status.Phase == v1alpha1.PlanComplete && !slices.Contains(names, p.installed) && !slices.Contains(names, p.chosen) {
 			continue
 		}
-		keepPlan(live, out)
+		if !slices.Contains(restores, live.Name) {
+			keepPlan(live, out)
+		}
 		p.report(live, out)
 	}
 }
@@ -211,12 +228,22 @@ func (n *namespace) plansOf(of *v1alpha1.Subscription) []*v1alpha1.InstallPlan {
 
 func keepPlan(live *v1alpha1.InstallPlan, out *operon.Composition) {
 	kept := map[string]string{}
-	for _, key := range []string{installplan.AnnotationBundles, installplan.AnnotationReplaces} {
+	for _, key := range []string{installplan.AnnotationBundles, installplan.AnnotationReplaces, installplan.AnnotationRestores} {
 		if value := live.Annotations[key]; value != "" {
 			kept[key] = value
 		}
 	}
 	out.Child(declared(planOf(live.Namespace, live.Name, kept), live.Spec.ClusterServiceVersionNames[0], live.Spec.Approval))
+}
+
+// planName returns the name of a plan for one content.
+func planName(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return "install-" + hex.EncodeToString(sum[:4])
+}
+
+func approvalOf(of *v1alpha1.Subscription) v1alpha1.Approval {
+	return cmp.Or(of.Spec.InstallPlanApproval, v1alpha1.Automatic)
 }
 
 func planOf(namespace, name string, annotations map[string]string) *v1alpha1.InstallPlan {

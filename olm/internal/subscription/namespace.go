@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
-	coreplan "github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/olm/resolve"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/plan"
 )
@@ -32,6 +32,8 @@ type namespace struct {
 	plans   []v1alpha1.InstallPlan
 	// pending are the versions that exist and are not installed yet, by the Subscription that installs them.
 	pending map[string]string
+	// rolledBack are the versions that exist and were given up, by name.
+	rolledBack map[string]*v1alpha1.ClusterServiceVersion
 }
 
 // namespaceOf reads the Subscriptions, versions and catalogs of a namespace. The manager caches all of them anyway.
@@ -45,12 +47,22 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 			return nil, err
 		}
 	}
-	n := &namespace{problem: resolve.Problem{Namespace: name}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}}
+	n := &namespace{problem: resolve.Problem{Namespace: name}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}, rolledBack: map[string]*v1alpha1.ClusterServiceVersion{}}
 	n.plans = slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool { return one.Namespace != name })
 	running := map[string]bool{} // by name, without versions that step back
 	for i := range csvs.Items {
-		if one := &csvs.Items[i]; one.Namespace == name && stays(one) {
+		if one := &csvs.Items[i]; one.Namespace == name && phase.RolledBack(one) {
+			n.rolledBack[one.Name] = one
+		}
+	}
+	for i := range csvs.Items {
+		if one := &csvs.Items[i]; one.Namespace == name && (stays(one) || n.returns(one)) {
 			running[one.Name] = true
+		}
+	}
+	for i := range sources.Items {
+		if one := &sources.Items[i]; one.Namespace == name || one.Namespace == c.Global {
+			n.add(one, c.Catalogs.Get(client.ObjectKeyFromObject(one)))
 		}
 	}
 	owners := map[string]string{}
@@ -61,17 +73,11 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 		}
 		n.problem.Subscriptions = append(n.problem.Subscriptions, resolve.Subscription{
 			Name: one.Name, Package: one.Spec.Package, Channel: one.Spec.Channel, Catalog: keyOf(one),
-			StartingCSV: one.Spec.StartingCSV, InstalledCSV: n.versions(one, running, owners),
+			StartingCSV: one.Spec.StartingCSV, InstalledCSV: n.versions(one, running, owners), Avoid: n.avoided(one),
 		})
 	}
-	for i := range sources.Items {
-		if one := &sources.Items[i]; one.Namespace == name || one.Namespace == c.Global {
-			n.add(one, c.Catalogs.Get(client.ObjectKeyFromObject(one)))
-		}
-	}
 	for i := range csvs.Items {
-		one := &csvs.Items[i]
-		if one.Namespace == name && stays(one) {
+		if one := &csvs.Items[i]; one.Namespace == name && running[one.Name] {
 			n.problem.Installed = append(n.problem.Installed, n.installed(one, owners[one.Name]))
 		}
 	}
@@ -88,9 +94,12 @@ func stays(csv *v1alpha1.ClusterServiceVersion) bool {
 func (n *namespace) versions(of *v1alpha1.Subscription, running map[string]bool, owners map[string]string) string {
 	installed := of.Status.InstalledCSV
 	versions := []string{installed, of.Status.CurrentCSV}
-	for _, one := range n.plans {
-		if one.Labels[coreplan.OwnerLabel] == string(of.UID) {
-			versions = append(versions, one.Spec.ClusterServiceVersionNames...)
+	for _, one := range n.plansOf(of) {
+		versions = append(versions, one.Spec.ClusterServiceVersionNames...)
+	}
+	for _, version := range versions {
+		if given := n.rolledBack[version]; given != nil {
+			versions = append(versions, given.Spec.Replaces)
 		}
 	}
 	for _, version := range versions {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/olm/resolve"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 )
@@ -23,7 +24,7 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.Subscription, _ *oper
 	}
 	before, status := of.Status.DeepCopy(), &of.Status
 	status.CatalogHealth, status.InstalledCSV, status.CurrentCSV = p.health, p.installed, p.chosen
-	status.State, status.Reason = stateOf(of, p), ""
+	status.State, status.Reason, status.RolledBack = stateOf(of, p), "", p.rolledBack
 	if p.plan != nil {
 		status.InstallPlanRef = reference(p.plan, "InstallPlan")
 	}
@@ -63,6 +64,8 @@ func stateOf(of *v1alpha1.Subscription, p *pass) string {
 		return ""
 	case p.chosen == p.installed && p.problem == "":
 		return v1alpha1.StateAtLatestKnown
+	case p.reason == string(resolve.RolledBack):
+		return v1alpha1.StateUpgradeFailed
 	case p.chosen == p.installed:
 		return of.Status.State
 	}

@@ -99,21 +99,31 @@ type SubscriptionConfig struct {
 const (
 	StateUpgradeAvailable = "UpgradeAvailable"
 	StateUpgradePending   = "UpgradePending"
+	StateUpgradeFailed    = "UpgradeFailed"
 	StateAtLatestKnown    = "AtLatestKnown"
 )
+
+// AnnotationRollback is set to "true" on a Subscription by users: a version that does not become available is replaced by the version before.
+const AnnotationRollback = "olm.operon.dev/rollback"
 
 // SubscriptionStatus is what a Subscription installed.
 type SubscriptionStatus struct {
 	// InstalledCSV is the version that is installed, and CurrentCSV the one that is chosen.
 	InstalledCSV string `json:"installedCSV,omitempty"`
 	CurrentCSV   string `json:"currentCSV,omitempty"`
-	// State is UpgradeAvailable, UpgradePending or AtLatestKnown. It is empty before something is chosen.
+	// State is UpgradeAvailable, UpgradePending, UpgradeFailed or AtLatestKnown. It is empty before something is chosen.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// InstallPlanRef is the plan of the version that is chosen.
 	InstallPlanRef *corev1.ObjectReference `json:"installPlanRef,omitempty"`
 	// CatalogHealth are the catalogs that count for the namespace.
 	CatalogHealth []CatalogHealth `json:"catalogHealth,omitempty"`
+	// RolledBack are the versions that did not become available, so that the version before works again. They are not installed again while
+	// the annotation olm.operon.dev/rollback is "true" and the catalog has the same image for them.
+	//
+	// +listType=map
+	// +listMapKey=name
+	RolledBack []RolledBack `json:"rolledBack,omitempty"`
 	// LastUpdated is when the status changed.
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 	// Problems are conditions that only exist while they are true, such as ResolutionFailed.
@@ -123,6 +133,16 @@ type SubscriptionStatus struct {
 	Problems []metav1.Condition `json:"conditions,omitempty"`
 	// Report is what the manager reports about its work.
 	Report `json:"manager,omitempty"`
+}
+
+// RolledBack is a version that did not become available.
+type RolledBack struct {
+	// Name is the name of the version, Image its bundle, and Replaced the version that works again.
+	Name     string `json:"name"`
+	Image    string `json:"image,omitempty"`
+	Replaced string `json:"replaced"`
+	// Message says why.
+	Message string `json:"message,omitempty"`
 }
 
 // CatalogHealth says whether a catalog can be read.

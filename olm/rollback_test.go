@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/local/localtest"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/phase"
+	"github.com/operon-framework/operon/olm/internal/csv"
+	"github.com/operon-framework/operon/olm/internal/registrytest"
+)
+
+// fastClock is ahead of the real time.
+type fastClock struct {
+	clock.PassiveClock
+	ahead atomic.Int64
+}
+
+func (c *fastClock) Now() time.Time { return c.PassiveClock.Now().Add(time.Duration(c.ahead.Load())) }
+
+// failing returns a version whose pods do not become ready.
+func failing(text string) string {
+	return strings.Replace(text, "metadata: {labels: {name: memcached-operator}}", "metadata: {labels: {name: memcached-operator}, annotations: {sim.operon.dev/fail: image-pull}}", 1)
+}
+
+// A version that does not become available goes if the Subscription asks for that, and the version before works again, with the same pod and its
+// own objects. It is not installed again until the annotation is removed, or the catalog has another image for it.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	ahead := &fastClock{PassiveClock: clock.RealClock{}}
+	w, r := &world{T: t, Env: localtest.Shared(t), csvs: &csv.Composer{Clock: ahead}}, registrytest.New(t)
+	w.connect()
+	w.run(w.Namespace)
+	bundles := map[string]string{"0.0.1": w.settings(r, "0.0.1", memcached)}
+	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
+	sub.Annotations = map[string]string{v1alpha1.AnnotationRollback: "true"}
+	w.Add(w.operatorGroup("group"), source, sub)
+	old := w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.awaitState(first + " AtLatestKnown")
+	w.awaitReader(old, first)
+	deployment, pod := w.deployment("memcached-operator"), w.readyPod()
+
+	const entries = "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n"
+	bundles["0.0.2"] = w.settings(r, "0.0.2", failing(version("0.0.2", "0.0.1")))
+	w.offer(source, w.catalog(r, "failing", bundles, entries))
+	next := &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(second)}
+	timeOut := func() {
+		w.Await(second, "waits for its pods", func(csv *v1alpha1.ClusterServiceVersion) bool {
+			return csv.Status.Phase == v1alpha1.PhaseInstalling && strings.HasSuffix(csv.Status.Message, "1 old replicas are pending termination")
+		})
+		w.awaitSettings("0.0.2", second)
+		later := ahead.ahead.Add(int64(phase.Limit + time.Second))
+		w.patch(next, fmt.Sprintf(`{"metadata":{"labels":{"later":"%d"}}}`, later))
+	}
+	timeOut()
+	w.AwaitGone(next)
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.awaitState(first + " UpgradeFailed")
+	w.awaitSettings("0.0.1", first)
+	w.awaitReader(old, first)
+	w.quiet()
+	w.awaitState(first + " UpgradeFailed")
+	if now := w.deployment("memcached-operator"); now.UID != deployment.UID || now.Spec.Template.Spec.Containers[0].Image != "memcached-operator:0.0.1" {
+		t.Errorf("the Deployment is %s with the image %s, want %s", now.UID, now.Spec.Template.Spec.Containers[0].Image, deployment.UID)
+	}
+	if now := w.readyPod(); now != pod {
+		t.Errorf("the pod is %s, want %s", now, pod)
+	}
+	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(sub), sub))
+	if all := sub.Status.RolledBack; len(all) != 1 || all[0].Name != second || all[0].Replaced != first || all[0].Image != bundles["0.0.2"] ||
+		!strings.Contains(all[0].Message, "rolled back to memcached-operator.v0.0.1: install timeout after 5m0s: waiting for deployment memcached-operator to become ready") {
+		t.Errorf("the status has %+v", all)
+	}
+
+	w.patch(sub, `{"metadata":{"annotations":{"olm.operon.dev/rollback":null}}}`)
+	timeOut()
+	w.AwaitPhase(second, v1alpha1.PhaseFailed, phase.ReasonInstallCheckFailed)
+	w.patch(sub, `{"metadata":{"annotations":{"olm.operon.dev/rollback":"true"}}}`)
+	w.AwaitGone(next)
+	w.awaitState(first + " UpgradeFailed")
+
+	bundles["0.0.2"] = w.settings(r, "0.0.2-fixed", version("0.0.2", "0.0.1"))
+	w.offer(source, w.catalog(r, "fixed", bundles, entries))
+	w.awaitState(second + " AtLatestKnown")
+	w.AwaitGone(old)
+	w.awaitSettings("0.0.2-fixed", second)
+	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(sub), sub))
+	if len(sub.Status.RolledBack) > 0 {
+		t.Errorf("the status has %+v", sub.Status.RolledBack)
+	}
+}
+
+// settings pushes a bundle with a ConfigMap that has a text of its own.
+func (w *world) settings(r *registrytest.Registry, text, csv string) string {
+	w.Helper()
+	w.more = map[string]string{
+		"manifests/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: memcached-config}\ndata: {text: " + text + "}\n",
+		"manifests/reader.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: " + w.Namespace + "-reader}\nrules: [{nonResourceURLs: [/" + text + "], verbs: [get]}]\n",
+	}
+	return w.bundle(r, text, csv)
+}
+
+// offer changes the image of a catalog to that of another one.
+func (w *world) offer(source, other *v1alpha1.CatalogSource) {
+	w.Helper()
+	w.patch(source, fmt.Sprintf(`{"spec":{"image":%q}}`, other.Spec.Image))
+}
+
+// awaitSettings waits until the objects of a bundle have a text, and belong to a version.
+func (w *world) awaitSettings(text, version string) {
+	w.Helper()
+	localtest.Eventually(w.T, "the objects have the text "+text, func(ctx context.Context) error {
+		config := &corev1.ConfigMap{ObjectMeta: w.Named("memcached-config")}
+		if err := w.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
+			return err
+		}
+		if config.Data["text"] != text || config.Labels["olm.owner"] != version {
+			return fmt.Errorf("the ConfigMap has %q and belongs to %s", config.Data["text"], config.Labels["olm.owner"])
+		}
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-reader"}}
+		if err := w.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil {
+			return err
+		}
+		if path := role.Rules[0].NonResourceURLs[0]; path != "/"+text || role.Labels["olm.owner"] != version {
+			return fmt.Errorf("the ClusterRole is for %s and belongs to %s", path, role.Labels["olm.owner"])
+		}
+		return nil
+	})
+}
+
+// readyPod returns the UID of the pod of the operator that is ready.
+func (w *world) readyPod() string {
+	w.Helper()
+	var ready []string
+	var pods corev1.PodList
+	w.Must(w.List(w.Context(), &pods, client.InNamespace(w.Namespace), client.MatchingLabels{"name": "memcached-operator"}))
+	for _, pod := range pods.Items {
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil {
+				ready = append(ready, string(pod.UID))
+			}
+		}
+	}
+	if len(ready) != 1 {
+		w.Fatalf("the ready pods are %v of %d", ready, len(pods.Items))
+	}
+	return ready[0]
+}
