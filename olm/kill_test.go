@@ -45,7 +45,7 @@ func TestKilledManager(t *testing.T) {
 // must be those of a life without kills.
 func live(t *testing.T, every int, want []string) []string {
 	t.Helper()
-	w, k := newKilledWorld(t)
+	w, k := newKilledWorld(t, clock.RealClock{})
 	r := registrytest.New(t)
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
 	source := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n")
@@ -115,7 +115,7 @@ func (w *world) objects(ctx context.Context) string {
 }
 
 // newKilledWorld returns a namespace with a manager that is started again when it is killed.
-func newKilledWorld(t *testing.T) (*world, *killer) {
+func newKilledWorld(t *testing.T, now clock.PassiveClock) (*world, *killer) {
 	t.Helper()
 	w := &world{T: t, Env: localtest.Shared(t), sent: &requests{}}
 	w.connect()
@@ -129,7 +129,7 @@ func newKilledWorld(t *testing.T) (*world, *killer) {
 		running, kill := context.WithCancel(ctx)
 		l.kill = kill
 		lives.Go(func() {
-			if err := operon.Run(running, "olm", config, operon.Config{Namespaces: []string{w.Namespace}}, options(cache, &csv.Composer{Clock: clock.RealClock{}})...); err != nil && !l.killed() {
+			if err := operon.Run(running, "olm", config, operon.Config{Namespaces: []string{w.Namespace}}, options(cache, &csv.Composer{Clock: now})...); err != nil && !l.killed() {
 				t.Errorf("the manager failed: %v", err)
 			}
 		})

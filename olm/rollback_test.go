@@ -52,19 +52,10 @@ func TestRollback(t *testing.T) {
 	w.awaitReader(old, first)
 	deployment, pod := w.deployment("memcached-operator"), w.readyPod()
 
-	const entries = "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n"
 	bundles["0.0.2"] = w.settings(r, "0.0.2", failing(version("0.0.2", "0.0.1")))
-	w.offer(source, w.catalog(r, "failing", bundles, entries))
-	next := &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(second)}
-	timeOut := func() {
-		w.Await(second, "waits for its pods", func(csv *v1alpha1.ClusterServiceVersion) bool {
-			return csv.Status.Phase == v1alpha1.PhaseInstalling && strings.HasSuffix(csv.Status.Message, "1 old replicas are pending termination")
-		})
-		w.awaitSettings("0.0.2", second)
-		later := ahead.ahead.Add(int64(phase.Limit + time.Second))
-		w.patch(next, fmt.Sprintf(`{"metadata":{"labels":{"later":"%d"}}}`, later))
-	}
-	timeOut()
+	w.offer(source, w.catalog(r, "failing", bundles, bothVersions))
+	w.awaitPods()
+	next := w.timeOut(ahead)
 	w.AwaitGone(next)
 	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	w.awaitState(first + " UpgradeFailed")
@@ -85,14 +76,15 @@ func TestRollback(t *testing.T) {
 	}
 
 	w.patch(sub, `{"metadata":{"annotations":{"olm.operon.dev/rollback":null}}}`)
-	timeOut()
+	w.awaitPods()
+	w.timeOut(ahead)
 	w.AwaitPhase(second, v1alpha1.PhaseFailed, phase.ReasonInstallCheckFailed)
 	w.patch(sub, `{"metadata":{"annotations":{"olm.operon.dev/rollback":"true"}}}`)
 	w.AwaitGone(next)
 	w.awaitState(first + " UpgradeFailed")
 
 	bundles["0.0.2"] = w.settings(r, "0.0.2-fixed", version("0.0.2", "0.0.1"))
-	w.offer(source, w.catalog(r, "fixed", bundles, entries))
+	w.offer(source, w.catalog(r, "fixed", bundles, bothVersions))
 	w.awaitState(second + " AtLatestKnown")
 	w.AwaitGone(old)
 	w.awaitSettings("0.0.2-fixed", second)
@@ -100,6 +92,61 @@ func TestRollback(t *testing.T) {
 	if len(sub.Status.RolledBack) > 0 {
 		t.Errorf("the status has %+v", sub.Status.RolledBack)
 	}
+}
+
+const bothVersions = "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n"
+
+// Managers that are killed after every write of a rollback leave nothing that the next one cannot continue.
+func TestKilledRollback(t *testing.T) {
+	t.Parallel()
+	ahead := &fastClock{PassiveClock: clock.RealClock{}}
+	w, k := newKilledWorld(t, ahead)
+	r := registrytest.New(t)
+	bundles := map[string]string{"0.0.1": w.settings(r, "0.0.1", memcached)}
+	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
+	sub.Annotations = map[string]string{v1alpha1.AnnotationRollback: "true"}
+	w.Add(w.operatorGroup("group"), source, sub)
+	w.awaitState(first + " AtLatestKnown")
+	w.quiet()
+	before, pod := w.objects(t.Context()), w.readyPod()
+	bundles["0.0.2"] = w.settings(r, "0.0.2", failing(version("0.0.2", "0.0.1")))
+	w.offer(source, w.catalog(r, "failing", bundles, bothVersions))
+	w.awaitPods()
+	k.arm(1)
+	w.AwaitGone(w.timeOut(ahead))
+	w.awaitState(first + " UpgradeFailed")
+	w.awaitSettings("0.0.1", first)
+	localtest.Eventually(t, "the objects are those before the upgrade", func(ctx context.Context) error {
+		if now := w.objects(ctx); now != before {
+			return fmt.Errorf("there are %s, want %s", now, before)
+		}
+		return nil
+	})
+	kills := k.arm(0)
+	t.Logf("%d kills", kills)
+	if kills < 20 {
+		t.Errorf("the manager was killed %d times", kills)
+	}
+	if now := w.readyPod(); now != pod {
+		t.Errorf("the pod is %s, want %s", now, pod)
+	}
+}
+
+// awaitPods waits until the second version waits for its pods.
+func (w *world) awaitPods() {
+	w.Helper()
+	w.Await(second, "waits for its pods", func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return csv.Status.Phase == v1alpha1.PhaseInstalling && strings.HasSuffix(csv.Status.Message, "1 old replicas are pending termination")
+	})
+	w.awaitSettings("0.0.2", second)
+}
+
+// timeOut makes the second version wait for too long, and returns it.
+func (w *world) timeOut(ahead *fastClock) *v1alpha1.ClusterServiceVersion {
+	w.Helper()
+	next, later := &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(second)}, ahead.ahead.Add(int64(phase.Limit+time.Second))
+	w.patch(next, fmt.Sprintf(`{"metadata":{"labels":{"later":"%d"}}}`, later))
+	return next
 }
 
 // settings pushes a bundle with a ConfigMap that has a text of its own.

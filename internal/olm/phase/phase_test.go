@@ -30,3 +30,38 @@ func TestNotReplaced(t *testing.T) {
 		t.Errorf("the phase is %s", status.Phase)
 	}
 }
+
+// A version that does not become available is given up for the one before: when its installation has timed out, or when it has waited for too
+// long for something else. It goes when that version works.
+func TestRolledBack(t *testing.T) {
+	t.Parallel()
+	now := time.Now().Truncate(time.Second) // as statuses have it
+	waits := phase.Facts{RequirementsMet: true, Unavailable: "no pod", RollBack: "before", Began: now}
+	missing := phase.Facts{RollBack: "before", Began: now}
+	refused := phase.Facts{RequirementsMet: true, Unapplied: phase.Problem{Reason: phase.ReasonComponentFailed, Message: "refused"}, RollBack: "before", Began: now}
+	alone := phase.Facts{RequirementsMet: true, Unavailable: "no pod"}
+	for name, c := range map[string]struct {
+		facts phase.Facts
+		want  v1alpha1.Phase
+		cause string
+	}{
+		"no pod":            {waits, v1alpha1.PhaseReplacing, "rolled back to before: install timeout after 5m0s: no pod"},
+		"no requirements":   {missing, v1alpha1.PhaseReplacing, "rolled back to before: one or more requirements couldn't be found"},
+		"refused":           {refused, v1alpha1.PhaseReplacing, "rolled back to before: refused"},
+		"no version before": {alone, v1alpha1.PhaseFailed, "install timeout after 5m0s: no pod"},
+	} {
+		status := &v1alpha1.ClusterServiceVersionStatus{}
+		if again := phase.Advance(status, c.facts, now); status.Reason == phase.ReasonRolledBack || again != phase.Limit {
+			t.Errorf("%s: at first, the reason is %s, again in %s", name, status.Reason, again)
+		}
+		if phase.Advance(status, c.facts, now.Add(phase.Limit)); status.Phase != c.want || status.Message != c.cause {
+			t.Errorf("%s: %s, %q", name, status.Phase, status.Message)
+		}
+		if c.want != v1alpha1.PhaseReplacing {
+			continue
+		}
+		if phase.Advance(status, phase.Facts{ReplacedBy: "before", ReplacementSucceeded: true}, now); status.Phase != v1alpha1.PhaseDeleting || status.Message != c.cause {
+			t.Errorf("%s: %s, %q", name, status.Phase, status.Message)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package resolve_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -128,7 +129,7 @@ func TestAdditions(t *testing.T) {
 		t.Fatalf("the result is %s, %v", show(result), err)
 	}
 	want := resolve.Subscription{Name: "drawer-stable-shop-olm", Package: "drawer", Channel: "stable", Catalog: shop, StartingCSV: "drawer.v1.0.0"}
-	if got := result.Additions[0]; got.Subscription != want || !slices.Equal(got.NeededBy, []string{"till.v1.0.0"}) || got.Bundle.Version != "1.0.0" {
+	if got := result.Additions[0]; !reflect.DeepEqual(got.Subscription, want) || !slices.Equal(got.NeededBy, []string{"till.v1.0.0"}) || got.Bundle.Version != "1.0.0" {
 		t.Errorf("the addition is %+v, want the Subscription %+v", got, want)
 	}
 }

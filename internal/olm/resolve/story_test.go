@@ -24,12 +24,14 @@ type story struct {
 }
 
 type subscriptionStory struct {
-	Name      string `json:"name"`
-	Package   string `json:"package"`
-	Channel   string `json:"channel"`
-	Catalog   string `json:"catalog"`
-	Starting  string `json:"starting"`
-	Installed string `json:"installed"`
+	Name     string `json:"name"`
+	Package  string `json:"package"`
+	Channel  string `json:"channel"`
+	Catalog  string `json:"catalog"`
+	Starting string `json:"starting"`
+	// Avoid are versions with the reasons.
+	Avoid     map[string]string `json:"avoid"`
+	Installed string            `json:"installed"`
 }
 
 type installedText struct {
@@ -104,8 +106,13 @@ func (s subscriptionStory) subscription() resolve.Subscription {
 	if !ok {
 		namespace, name = "olm", namespace
 	}
+	avoid := map[string]string{}
+	for version, why := range s.Avoid {
+		avoid[fullName(s.Package, version)] = why
+	}
 	return resolve.Subscription{
-		Name: or(s.Name, s.Package), Package: s.Package, Channel: s.Channel, Catalog: types.NamespacedName{Namespace: namespace, Name: name},
+		Avoid: avoid,
+		Name:  or(s.Name, s.Package), Package: s.Package, Channel: s.Channel, Catalog: types.NamespacedName{Namespace: namespace, Name: name},
 		StartingCSV: fullName(s.Package, s.Starting), InstalledCSV: fullName(s.Package, s.Installed),
 	}
 }
