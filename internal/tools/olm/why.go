@@ -215,6 +215,7 @@ var remedies = map[string]struct{ field, do string }{
 	"InvalidChannel":        {"spec.channel", "correct the channel in the catalog: operon catalog validate"},
 	"UnusableBundles":       {"spec.channel", "correct the bundles in the catalog, or choose another channel"},
 	"Unsatisfiable":         {"spec.name", "offer what is missing in a catalog of the namespace, or choose another channel"},
+	"RolledBack":            {"status.rolledBack", "solve the problem, then remove the annotation olm.operon.dev/rollback to try again"},
 	"DuplicateSubscription": {"spec.name", "delete one of the Subscriptions"},
 	"InstalledByOther":      {"spec.name", "delete the version that was installed without a Subscription, or choose a channel that has it"},
 }
