@@ -68,6 +68,12 @@ func (w *world) catalog(r *registrytest.Registry, name string, bundles map[strin
 // catalogWith adds objects to the catalog.
 func (w *world) catalogWith(r *registrytest.Registry, name string, bundles map[string]string, entries, more string) *v1alpha1.CatalogSource {
 	w.Helper()
+	image := r.Push(name+":latest", map[string]string{"configs/memcached/catalog.yaml": w.content(bundles, entries) + more})
+	return &v1alpha1.CatalogSource{ObjectMeta: w.Named(name), Spec: v1alpha1.CatalogSourceSpec{SourceType: "grpc", Image: image}}
+}
+
+// content returns the content of a catalog with the package memcached.
+func (w *world) content(bundles map[string]string, entries string) string {
 	content := "schema: olm.package\nname: memcached\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: memcached\nname: stable\nentries:\n" + entries
 	for version, image := range bundles {
 		content += fmt.Sprintf(`---
@@ -80,8 +86,7 @@ properties:
 - {type: olm.gvk, value: {group: %s, version: v1alpha1, kind: Memcached}}
 `, version, image, version, w.group)
 	}
-	image := r.Push(name+":latest", map[string]string{"configs/memcached/catalog.yaml": content + more})
-	return &v1alpha1.CatalogSource{ObjectMeta: w.Named(name), Spec: v1alpha1.CatalogSourceSpec{SourceType: "grpc", Image: image}}
+	return content
 }
 
 // A plan writes the objects of a bundle, after approval. The operator gets exactly the permissions of the bundle, and everything but the CRD

@@ -55,7 +55,12 @@ func TestRollback(t *testing.T) {
 	bundles["0.0.2"] = w.settings(r, "0.0.2", failing(version("0.0.2", "0.0.1")))
 	w.offer(source, w.catalog(r, "failing", bundles, bothVersions))
 	w.awaitPods()
+	w.patch(sub, `{"metadata":{"annotations":{"operon.dev/paused":"true"}}}`)
 	next := w.timeOut(ahead)
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.quiet()
+	w.AwaitPhase(second, v1alpha1.PhaseReplacing, phase.ReasonRolledBack) // until the Subscription knows, which would install it again
+	w.patch(sub, `{"metadata":{"annotations":{"operon.dev/paused":null}}}`)
 	w.AwaitGone(next)
 	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	w.awaitState(first + " UpgradeFailed")

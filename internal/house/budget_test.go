@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 156_900
+const totalLines = 157_500
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -54,7 +54,7 @@ var budgets = map[string]budget{
 	"cluster/internal/instance": {2200, 19}, // with the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/sim":      {2300, 5},
 
-	"olm/internal/csv":           {1600, 4},  // what runs for a version, and its place beside the versions before and after it
+	"olm/internal/csv":           {1700, 4},  // what runs for a version, and its place beside the versions before and after it
 	"internal/olm/resolve":       {2300, 20}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},
 	"internal/tools/rbac/derive": {2400, 6},

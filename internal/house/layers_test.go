@@ -38,7 +38,9 @@ var layers = map[string][]layer{
 		{"command", "flags and printing", []part{{"cluster/cmd"}}},
 	},
 	"olm": {
-		{"parts", "checks of the cluster, and images", []part{{"olm/internal/require"}, {"olm/internal/limit"}, {"olm/internal/serving"}, {"olm/internal/images"}}},
+		{"parts", "checks of the cluster, images, and catalogs of servers", []part{
+			{"olm/internal/require"}, {"olm/internal/limit"}, {"olm/internal/serving"}, {"olm/internal/images"}, {"olm/internal/served"},
+		}},
 		{"bundles", "what is in catalogs, and the objects that are made of it", []part{{"olm/internal/plan"}, {"olm/internal/catalogs"}}},
 		{"kinds", "a composer for each kind", []part{
 			{"olm/internal/source"}, {"olm/internal/clustercatalog"},

@@ -116,18 +116,28 @@ func pinned(image, digest string) (string, error) {
 
 // inCatalog reads a bundle whose objects are in the catalog.
 func (c *Catalogs) inCatalog(ctx context.Context, loaded *Loaded, name string) (*Bundle, error) {
-	fetched, err := c.fetch(ctx, loaded.origin)
+	fetched, err := c.again(ctx, loaded)
 	if err != nil {
 		return nil, err
 	}
 	if fetched.Digest != loaded.Digest {
-		return nil, fmt.Errorf("%s: image %s: the catalog has changed, and is not read again yet", name, loaded.origin.image)
+		return nil, fmt.Errorf("%s: %s: the catalog has changed, and is not read again yet", name, loaded.origin.Place)
 	}
 	one, err := read(ctx, fetched, loaded.PackageOf(name), name)
 	if err != nil {
 		return nil, err
 	}
 	return fromProperties(one)
+}
+
+// again returns the files of a catalog that was read. A server is not asked again for what is kept.
+func (c *Catalogs) again(ctx context.Context, loaded *Loaded) (*images.Image, error) {
+	if loaded.origin.Image == "" {
+		if kept, err := c.Images.Written(keptServed, loaded.Digest); kept != nil || err != nil {
+			return kept, err
+		}
+	}
+	return c.fetch(ctx, loaded.origin)
 }
 
 // read reads a bundle from the cache of a catalog.

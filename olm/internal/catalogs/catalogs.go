@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 
 	"github.com/operon-framework/operon/olm/internal/images"
+	"github.com/operon-framework/operon/olm/internal/served"
 )
 
 // labelConfigs is the label of an image with the directory of its file-based catalog.
@@ -35,9 +37,9 @@ type Catalogs struct {
 	all map[types.NamespacedName]*Loaded
 }
 
-// Loaded is a catalog that was read from an image. What a resolution needs is in memory, and everything else in a cache on disk.
+// Loaded is a catalog that was read from an image or a server. What a resolution needs is in memory, and everything else in a cache on disk.
 type Loaded struct {
-	// Digest is the digest of the image.
+	// Digest is the digest of the image, or of what the server has.
 	Digest string
 	// Source finds packages for a resolution.
 	Source resolve.Source
@@ -48,11 +50,19 @@ type Loaded struct {
 	origin origin
 }
 
-// origin is where a catalog comes from: an image, and the Secrets of its CatalogSource with credentials for the registry.
+// Place is where a catalog is: in an image, or on a server of the registry's gRPC service.
+type Place struct {
+	Image string
+	// Address is the host and the port of the server. It is ignored if there is an image.
+	Address string
+	// Secrets are those in the namespace of the CatalogSource with the credentials for the registries of the catalog and of its bundles.
+	Secrets []string
+}
+
+// origin is where a catalog comes from.
 type origin struct {
-	of      types.NamespacedName
-	image   string
-	secrets []string
+	of types.NamespacedName
+	Place
 }
 
 // Packages returns the number of packages, including those that cannot be used.
@@ -73,7 +83,7 @@ func (l *Loaded) Problems() []string {
 const maxProblems = 20
 
 // Reference returns the reference of the image that the catalog was read from, as it was requested.
-func (l *Loaded) Reference() string { return l.origin.image }
+func (l *Loaded) Reference() string { return l.origin.Image }
 
 // Image returns the image of a bundle, or an empty string.
 func (l *Loaded) Image(name string) string { return l.source.bundles[name].image }
@@ -81,20 +91,19 @@ func (l *Loaded) Image(name string) string { return l.source.bundles[name].image
 // PackageOf returns the package of a bundle, or an empty string.
 func (l *Loaded) PackageOf(name string) string { return l.source.bundles[name].of }
 
-// Load reads the catalog in an image for a CatalogSource, unless it has it already. An earlier one stays if that fails. Secrets in the
-// namespace of the CatalogSource have the credentials for the registries of the catalog and of its bundles.
-func (c *Catalogs) Load(ctx context.Context, of types.NamespacedName, image string, secrets ...string) (*Loaded, error) {
-	from := origin{of, image, secrets}
+// Load reads a catalog, unless it has it already. An earlier one stays if that fails.
+func (c *Catalogs) Load(ctx context.Context, of types.NamespacedName, place Place) (*Loaded, error) {
+	from := origin{of, place}
 	fetched, err := c.fetch(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	if known := c.Get(of); known != nil && known.Digest == fetched.Digest && known.origin.image == image && slices.Equal(known.origin.secrets, secrets) {
+	if known := c.Get(of); known != nil && known.Digest == fetched.Digest && reflect.DeepEqual(known.origin, from) {
 		return known, nil
 	}
 	read, err := c.read(ctx, fetched)
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %w", image, err)
+		return nil, fmt.Errorf("%s: %w", place, err)
 	}
 	read.origin = from
 	c.mu.Lock()
@@ -106,21 +115,37 @@ func (c *Catalogs) Load(ctx context.Context, of types.NamespacedName, image stri
 	return read, nil
 }
 
-// fetch returns the image of a catalog with the directory that its label names.
+func (p Place) String() string {
+	if p.Image == "" {
+		return "server " + p.Address
+	}
+	return "image " + p.Image
+}
+
+// keptServed is the kind of directories with the catalogs of servers.
+const keptServed = "served"
+
+// fetch returns the image of a catalog with the directory that its label names, or the catalog of a server as if it was an image.
 func (c *Catalogs) fetch(ctx context.Context, from origin) (*images.Image, error) {
+	if from.Image == "" {
+		return c.Images.Write(keptServed, func(dir string) (string, error) { return served.Read(ctx, from.Address, dir, limits) })
+	}
 	store, err := c.images(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	fetched, err := store.Fetch(ctx, from.image, defaultConfigs)
+	fetched, err := store.Fetch(ctx, from.Image, defaultConfigs)
 	if err != nil {
 		return nil, err
 	}
 	if label := strings.Trim(fetched.Labels[labelConfigs], "/"); label != "" && label != defaultConfigs {
-		return store.Fetch(ctx, from.image, label)
+		return store.Fetch(ctx, from.Image, label)
 	}
 	return fetched, nil
 }
+
+// limits of the catalogs of servers are those of images.
+var limits = served.Limits{Message: images.DefaultLimits.File, Total: images.DefaultLimits.Total, Count: images.DefaultLimits.Count, Dial: images.Dial}
 
 // read reads the catalog in an image. CatalogSources with the same image share it.
 func (c *Catalogs) read(ctx context.Context, fetched *images.Image) (*Loaded, error) {

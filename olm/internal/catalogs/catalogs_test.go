@@ -1,9 +1,11 @@
 package catalogs_test
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/internal/olm/resolve"
+	"github.com/operon-framework/operon/internal/ship/catalog/serve"
+	"github.com/operon-framework/operon/internal/ship/catalog/store"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/images"
@@ -60,7 +65,7 @@ func TestLoad(t *testing.T) {
 	image := r.Push("shop:1", map[string]string{"configs/catalog.yaml": fmt.Sprintf(shop, "till", "till:1", "") + fmt.Sprintf(shop, "ledger", "ledger:1", "") +
 		"schema: olm.package\nname: broken\ndefaultChannel: none\n"})
 	all := &catalogs.Catalogs{Images: images.New(t.TempDir(), images.DefaultLimits)}
-	loaded := must(all.Load(t.Context(), named("a", "shop"), image))(t)
+	loaded := must(all.Load(t.Context(), named("a", "shop"), catalogs.Place{Image: image}))(t)
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "ledger"}
 	names := must(loaded.Source.Find(resolve.Query{}))(t)
 	providers := must(loaded.Source.Find(resolve.Query{Provides: kind}))(t)
@@ -75,7 +80,7 @@ func TestLoad(t *testing.T) {
 	if loaded.Packages() != 3 || loaded.Image("till.v1.0.0") != "till:1" || loaded.PackageOf("ledger.v1.0.0") != "ledger" || loaded.Image("none") != "" {
 		t.Errorf("the catalog has %d packages, and till.v1.0.0 the image %q", loaded.Packages(), loaded.Image("till.v1.0.0"))
 	}
-	if other := must(all.Load(t.Context(), named("b", "shop"), image))(t); other.Source != loaded.Source {
+	if other := must(all.Load(t.Context(), named("b", "shop"), catalogs.Place{Image: image}))(t); other.Source != loaded.Source {
 		t.Error("two CatalogSources with the same image do not share its catalog")
 	}
 	all.Forget(named("a", "shop"))
@@ -91,7 +96,7 @@ func TestBundle(t *testing.T) {
 	all := &catalogs.Catalogs{Images: images.New(t.TempDir(), images.DefaultLimits)}
 	load := func(text string) {
 		t.Helper()
-		must(all.Load(t.Context(), of, r.Push("shop:1", map[string]string{"configs/catalog.yaml": text})))(t)
+		must(all.Load(t.Context(), of, catalogs.Place{Image: r.Push("shop:1", map[string]string{"configs/catalog.yaml": text})}))(t)
 	}
 	inside := fmt.Sprintf(csv, "till.v1.0.0")
 	load(fmt.Sprintf(shop, "till", "", content(inside)) + fmt.Sprintf(shop, "thief", "", content(inside)))
@@ -120,6 +125,34 @@ func TestBundle(t *testing.T) {
 	}
 	if other := must(all.Bundle(t.Context(), of, "till.v1.0.0", catalogs.Pin{}))(t); other.Digest == first.Digest {
 		t.Error("without a pin, a tag that has moved has its old content")
+	}
+}
+
+// The content of a server is kept, so that bundles are read from it also when the server is gone.
+func TestServed(t *testing.T) {
+	t.Parallel()
+	of, dir := named("a", "shop"), t.TempDir()
+	testaid.Write(t, filepath.Join(dir, "catalog.yaml"), fmt.Sprintf(shop, "till", "", content(fmt.Sprintf(csv, "till.v1.0.0"))))
+	server := must(serve.Listen(t.Context(), serve.Options{Cache: store.Options{Sources: []string{dir}, Dir: t.TempDir()}, GRPC: "127.0.0.1:0", Report: func(string) {}}))(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	all := &catalogs.Catalogs{Images: images.New(t.TempDir(), images.DefaultLimits)}
+	at := catalogs.Place{Address: server.GRPC()}
+	loaded := must(all.Load(t.Context(), of, at))(t)
+	if again := must(all.Load(t.Context(), of, at))(t); again != loaded {
+		t.Error("a catalog that has not changed is loaded again")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all.Load(t.Context(), of, at); err == nil || all.Get(of) != loaded {
+		t.Errorf("without the server, the error is %v, and the catalog %v", err, all.Get(of))
+	}
+	first := must(all.Bundle(t.Context(), of, "till.v1.0.0", catalogs.Pin{}))(t)
+	if again := must(all.Bundle(t.Context(), of, "till.v1.0.0", first.Pin))(t); again.Name() != "till.v1.0.0" || again.Digest == "" || again.Pin != first.Pin {
+		t.Errorf("the bundle is %+v, and was %+v", again, first)
 	}
 }
 

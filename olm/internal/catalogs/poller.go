@@ -19,7 +19,7 @@ type Poller struct {
 	read map[types.NamespacedName]reading
 }
 
-// reading is when an image was read last, and the result.
+// reading is when a catalog was read last, and the result.
 type reading struct {
 	at         time.Time
 	uid        types.UID
@@ -27,10 +27,10 @@ type reading struct {
 	err        error
 }
 
-// Poll reads the catalog in an image if that is due: the first time for an object and for each generation of it, and after the period, unless
-// that is 0. Secrets have the credentials for the registry. It returns when to call it again, or 0 for never, and why the catalog could not be
+// Poll reads a catalog if that is due: the first time for an object and for each generation of it, and after the period, unless that is 0. It
+// returns when to call it again, or 0 for never, and why the catalog could not be
 // read the last time.
-func (p *Poller) Poll(ctx context.Context, object client.Object, image string, period time.Duration, secrets ...string) (time.Duration, error) {
+func (p *Poller) Poll(ctx context.Context, object client.Object, place Place, period time.Duration) (time.Duration, error) {
 	of := client.ObjectKeyFromObject(object)
 	if period > 0 {
 		period = max(timing.retry, period)
@@ -38,7 +38,7 @@ func (p *Poller) Poll(ctx context.Context, object client.Object, image string, p
 	if left, due := p.due(object, period); !due {
 		return left, p.Last(of)
 	}
-	_, err := p.Catalogs.Load(ctx, of, image, secrets...)
+	_, err := p.Catalogs.Load(ctx, of, place)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.read == nil {

@@ -27,7 +27,7 @@ func TestPoller(t *testing.T) {
 	object := &v1alpha1.CatalogSource{ObjectMeta: metav1.ObjectMeta{Name: of.Name, UID: "a"}}
 	has := func(what, image string, period, again time.Duration, bundle string) {
 		t.Helper()
-		left, err := p.Poll(t.Context(), object, image, period)
+		left, err := p.Poll(t.Context(), object, catalogs.Place{Image: image}, period)
 		if loaded := all.Get(of); left != again || err != nil || loaded == nil || loaded.PackageOf(bundle) == "" {
 			t.Errorf("%s: call again after %s, error %v, want %s and a catalog with %s", what, left, err, again, bundle)
 		}
@@ -48,12 +48,12 @@ func TestPoller(t *testing.T) {
 	has("of an object that was created again", image, 0, 0, "queue.v1.0.0")
 
 	object.Generation++
-	again, failed := p.Poll(t.Context(), object, missing, 0)
+	again, failed := p.Poll(t.Context(), object, catalogs.Place{Image: missing}, 0)
 	if loaded := all.Get(of); again != 10*time.Second || failed == nil || p.Last(of) == nil || loaded == nil || loaded.PackageOf("queue.v1.0.0") == "" {
 		t.Errorf("an image that is missing: call again after %s, error %v, catalog %v, want the catalog before", again, failed, loaded)
 	}
 	push("3", "till")
-	if _, err := p.Poll(t.Context(), object, missing, 0); err == nil {
+	if _, err := p.Poll(t.Context(), object, catalogs.Place{Image: missing}, 0); err == nil {
 		t.Error("an image that is missing is requested again at once")
 	}
 	clock.SetTime(clock.Now().Add(10 * time.Second))

@@ -21,11 +21,11 @@ func (c *Catalogs) Connect(manager ctrl.Manager) error {
 
 // images returns the images as a CatalogSource may fetch them.
 func (c *Catalogs) images(ctx context.Context, from origin) (*images.Store, error) {
-	if len(from.secrets) == 0 {
+	if len(from.Secrets) == 0 {
 		return c.Images, nil
 	}
 	var all []corev1.Secret
-	for i, name := range from.secrets {
+	for i, name := range from.Secrets {
 		secret := corev1.Secret{}
 		err := c.reader.Get(ctx, client.ObjectKey{Namespace: from.of.Namespace, Name: name}, &secret)
 		switch {
@@ -40,7 +40,7 @@ func (c *Catalogs) images(ctx context.Context, from origin) (*images.Store, erro
 	}
 	credentials, err := kubernetes.NewFromPullSecrets(ctx, all)
 	if err != nil { // without its content
-		return nil, fmt.Errorf("spec.secrets: one of the Secrets %v does not have the credentials of registries in the form of Docker's configuration", from.secrets)
+		return nil, fmt.Errorf("spec.secrets: one of the Secrets %v does not have the credentials of registries in the form of Docker's configuration", from.Secrets)
 	}
 	return c.Images.For(from.of.Namespace, credentials), nil
 }

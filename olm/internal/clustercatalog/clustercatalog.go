@@ -35,7 +35,7 @@ func (c *Composer) Compose(ctx context.Context, catalog *v1.ClusterCatalog, out 
 		return nil
 	}
 	image := catalog.Spec.Source.Image
-	again, err := c.Catalogs.Poll(ctx, catalog, image.Ref, periodOf(image))
+	again, err := c.Catalogs.Poll(ctx, catalog, catalogs.Place{Image: image.Ref}, periodOf(image))
 	if err != nil {
 		out.Wait(v1.ReasonRetrying, err.Error())
 	}

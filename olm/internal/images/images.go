@@ -115,6 +115,76 @@ func (s *Store) fetch(ctx context.Context, reference string, directories []strin
 	return open(place)
 }
 
+// Write keeps files as those of an image, such as a catalog that a server has. make writes them into a directory and returns their digest. Files
+// with the digest that exist already stay.
+func (s *Store) Write(kind string, make func(dir string) (digest string, err error)) (*Image, error) {
+	unfinished, err := s.unfinished()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(unfinished)
+	image := Image{}
+	files := filepath.Join(unfinished, filesName)
+	if image.Digest, err = make(files); err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(files, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		about, err := entry.Info()
+		if err == nil {
+			image.Size += about.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	place := s.place(image.Digest, []string{kind})
+	s.images.LockKey(place)
+	defer s.images.UnlockKey(place) //nolint:errcheck // it is locked
+	if known, err := open(place); known != nil || err != nil {
+		return known, err
+	}
+	if err := finish(unfinished, place, image); err != nil {
+		return nil, err
+	}
+	if err := s.evict(place); err != nil {
+		return nil, err
+	}
+	return open(place)
+}
+
+// Written returns files that Write has kept, or nil if they were removed since.
+func (s *Store) Written(kind, digest string) (*Image, error) {
+	return open(s.place(digest, []string{kind}))
+}
+
+// unfinished returns a new directory for an image, with one for its files.
+func (s *Store) unfinished() (string, error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return "", err
+	}
+	made, err := os.MkdirTemp(s.dir, unfinishedPrefix)
+	if err != nil {
+		return "", err
+	}
+	return made, os.Mkdir(filepath.Join(made, filesName), 0o700)
+}
+
+// finish moves an image to its place.
+func finish(unfinished, place string, image Image) error {
+	content, err := json.Marshal(image)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(unfinished, aboutName), content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, place)
+}
+
 // place returns the directory of an image, which depends on what is unpacked of it.
 func (s *Store) place(digest string, directories []string) string {
 	return filepath.Join(s.dir, strings.ReplaceAll(digest, ":", "-")+"-"+strings.ReplaceAll(strings.Join(directories, "+"), "/", "_")+s.owner)
@@ -163,30 +233,16 @@ func (s *Store) unpack(found *remote.Descriptor, to string, directories []string
 	if err != nil {
 		return fmt.Errorf("its configuration: %w", err)
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	unfinished, err := os.MkdirTemp(s.dir, unfinishedPrefix)
+	unfinished, err := s.unfinished()
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(unfinished)
-	files := filepath.Join(unfinished, filesName)
-	if err := os.Mkdir(files, 0o700); err != nil {
-		return err
-	}
-	size, err := s.layers(source, files, directories)
+	size, err := s.layers(source, filepath.Join(unfinished, filesName), directories)
 	if err != nil {
 		return err
 	}
-	content, err := json.Marshal(Image{Digest: found.Digest.String(), Labels: config.Config.Labels, Size: size})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(unfinished, aboutName), content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(unfinished, to)
+	return finish(unfinished, to, Image{Digest: found.Digest.String(), Labels: config.Config.Labels, Size: size})
 }
 
 // layers unpacks the layers of an image into a directory, and returns the size of the files.

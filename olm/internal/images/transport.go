@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -17,10 +18,15 @@ import (
 // reference, or the redirect of a registry, could name one.
 func transport() http.RoundTripper {
 	made := remote.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is documented
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: refuseLinkLocal}
-	made.DialContext = dialer.DialContext
+	made.DialContext = Dial
 	made.ResponseHeaderTimeout = timing.answer
 	return made
+}
+
+// Dial connects to an address that somebody else has named, but to no link-local one.
+func Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: refuseLinkLocal}
+	return dialer.DialContext(ctx, network, address)
 }
 
 func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
@@ -29,7 +35,7 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 		return err
 	}
 	if ip := to.Addr().Unmap(); ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == providerIPv6 {
-		return fmt.Errorf("%s is no address of a registry", ip)
+		return fmt.Errorf("%s is no address of a registry or a catalog", ip)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
+	"github.com/operon-framework/operon/olm/internal/served"
 )
 
 // Reasons of conditions.
@@ -38,7 +39,7 @@ func (c *Composer) Compose(ctx context.Context, source *v1alpha1.CatalogSource, 
 		out.Fail(ReasonSpecInvalid, problem)
 		return nil
 	}
-	again, err := c.Catalogs.Poll(ctx, source, source.Spec.Image, periodOf(source), source.Spec.Secrets...)
+	again, err := c.Catalogs.Poll(ctx, source, placeOf(source), periodOf(source))
 	if err != nil {
 		out.Wait(reasonReadingFailed, err.Error())
 	}
@@ -48,23 +49,39 @@ func (c *Composer) Compose(ctx context.Context, source *v1alpha1.CatalogSource, 
 	return nil
 }
 
+func placeOf(source *v1alpha1.CatalogSource) catalogs.Place {
+	return catalogs.Place{Image: source.Spec.Image, Address: source.Spec.Address, Secrets: source.Spec.Secrets}
+}
+
 func invalid(source *v1alpha1.CatalogSource) string {
 	switch spec := source.Spec; {
 	case spec.SourceType != v1alpha1.SourceGRPC:
-		return fmt.Sprintf("spec.sourceType: %q is not supported: use %s with spec.image", spec.SourceType, v1alpha1.SourceGRPC)
+		return fmt.Sprintf("spec.sourceType: %q is not supported: use %s with spec.image or spec.address", spec.SourceType, v1alpha1.SourceGRPC)
+	case spec.Image == "" && spec.Address == "":
+		return "spec.image: it is empty, and so is spec.address: a catalog is read from an image or a server"
 	case spec.Image == "":
-		return "spec.image: it is empty: catalogs are read from images"
+		if err := served.Check(spec.Address); err != nil {
+			return "spec.address: " + err.Error()
+		}
 	}
 	return ""
 }
 
-// periodOf returns how often an image is fetched again. One with a digest never changes.
+// servedPeriod is how often a server is asked again by default. OLM remembers what it has read from a server for as long.
+const servedPeriod = 5 * time.Minute
+
+// periodOf returns how often a catalog is read again. An image with a digest never changes.
 func periodOf(source *v1alpha1.CatalogSource) time.Duration {
 	strategy := source.Spec.UpdateStrategy
-	if strategy == nil || strategy.RegistryPoll == nil || strategy.RegistryPoll.Interval == nil || strings.Contains(source.Spec.Image, "@") {
+	switch {
+	case strings.Contains(source.Spec.Image, "@"):
 		return 0
+	case strategy != nil && strategy.RegistryPoll != nil && strategy.RegistryPoll.Interval != nil:
+		return strategy.RegistryPoll.Interval.Duration
+	case source.Spec.Image == "":
+		return servedPeriod
 	}
-	return strategy.RegistryPoll.Interval.Duration
+	return 0
 }
 
 // Observe implements operon.Observer.
@@ -83,6 +100,10 @@ func (c *Composer) Observe(_ context.Context, source *v1alpha1.CatalogSource, _ 
 	if status.ConnectionState == nil || status.ConnectionState.LastObservedState != state {
 		now := metav1.NewTime(c.Clock.Now()).Rfc3339Copy()
 		status.ConnectionState = &v1alpha1.ConnectionState{LastObservedState: state, LastConnect: &now}
+	}
+	status.ConnectionState.Address = ""
+	if source.Spec.Image == "" {
+		status.ConnectionState.Address = source.Spec.Address
 	}
 	if loaded := c.Catalogs.Catalogs.Get(key); loaded != nil {
 		status.Digest, status.Packages, status.Broken = loaded.Digest, loaded.Packages(), loaded.Problems()
