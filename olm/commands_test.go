@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -156,7 +157,7 @@ func (w *world) upgrade(connection *kube.Client, plan *olm.InstallPlan, version 
 	}
 }
 
-// remove removes the operator with its kind.
+// remove removes the operator with its kind. The operator runs until it has removed its finalizer from the last object.
 func (w *world) remove(connection *kube.Client) {
 	w.Helper()
 	object := &unstructured.Unstructured{}
@@ -164,6 +165,7 @@ func (w *world) remove(connection *kube.Client) {
 	object.SetKind("Memcached")
 	object.SetNamespace(w.Namespace)
 	object.SetName("one")
+	object.SetFinalizers([]string{w.group + "/cleanup"})
 	w.Add(object)
 	keeps, err := change.Plan(w.Context(), connection, w.Namespace, "memcached", false)
 	w.Must(err)
@@ -177,8 +179,18 @@ func (w *world) remove(connection *kube.Client) {
 	}
 	ctx, cancel := context.WithTimeout(w.Context(), localtest.Patience)
 	defer cancel()
-	gone := 0
-	w.Must(all.Run(ctx, connection, func(string) { gone++ }))
+	gone, ended := 0, make(chan error, 1)
+	go func() { ended <- all.Run(ctx, connection, func(string) { gone++ }) }()
+	localtest.Eventually(w.T, "the object is deleted", func(ctx context.Context) error {
+		err := w.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if err == nil && object.GetDeletionTimestamp() == nil {
+			return errors.New("it is not")
+		}
+		return err
+	})
+	w.deployment("memcached-operator")
+	w.patch(object, `{"metadata":{"finalizers":null}}`)
+	w.Must(localtest.Receive(w.T, "the end of the removal", ended))
 	crd := w.definition()
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(crd), crd); client.IgnoreNotFound(err) != nil || err == nil {
 		w.Errorf("the CRD exists, error %v", err)

@@ -17,7 +17,8 @@ import (
 	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
 
-// A catalog can be on a server, as those of the Operator Lifecycle Manager are. It is read again when the CatalogSource changes.
+// A catalog can be on a server, as those of the Operator Lifecycle Manager are. It is read again when the CatalogSource
+// changes. The next version replaces the first one by its skipRange.
 func TestServedCatalog(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), registrytest.New(t)
@@ -35,7 +36,8 @@ func TestServedCatalog(t *testing.T) {
 	}
 
 	bundles["0.0.2"] = w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))
-	testaid.Write(t, file, w.content(bundles, bothVersions))
+	delete(bundles, "0.0.1") // as in catalogs that only have the newest version
+	testaid.Write(t, file, w.content(bundles, "- {name: memcached-operator.v0.0.2, skipRange: <0.0.2}\n"))
 	localtest.Eventually(t, "the catalog was read again", func(context.Context) error { // the server sees the file some time later
 		w.patch(source, fmt.Sprintf(`{"spec":{"priority":%d}}`, source.Spec.Priority+1))
 		versions := &v1alpha1.ClusterServiceVersionList{}

@@ -142,7 +142,7 @@ func portOf(declared int32) int32 { return cmp.Or(declared, defaultPort) }
 func (s *Server) listen(declared int32, target *intstr.IntOrString) error {
 	port := corev1.ServicePort{Name: strconv.Itoa(int(portOf(declared))), Protocol: corev1.ProtocolTCP, Port: portOf(declared), TargetPort: intstr.FromInt32(portOf(declared))}
 	if target != nil {
-		port.TargetPort = *target
+		port.TargetPort = intstr.Parse(target.String()) // a number in quotes is no name, which has a letter
 	}
 	for _, has := range s.ports {
 		if has.Port == port.Port && has.TargetPort != port.TargetPort {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/core/yamlsafe"
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
@@ -155,7 +156,7 @@ func (a *Applier) send(ctx context.Context, child *unstructured.Unstructured) (*
 		return nil, fmt.Errorf("write %s as JSON: %w", plan.Of(child), err)
 	}
 	write := a.Writes.Begin(plan.Of(child), 0)
-	answer, err := endpoint.Apply(ctx, child.GetNamespace(), child.GetName(), body, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
+	answer, err := endpoint.Apply(ctx, child.GetNamespace(), child.GetName(), yamlsafe.JSON(body), metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
 	if err != nil {
 		write.Failed()
 		return nil, fmt.Errorf("apply %s: %w", plan.Of(child), err)

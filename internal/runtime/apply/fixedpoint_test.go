@@ -1,7 +1,9 @@
 package apply_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -185,11 +187,13 @@ func (c *sampleComposer) Compose(_ context.Context, b *boxtest.Box, out *operon.
 	sample := c.samples[b.Name].DeepCopy()
 	typed, err := clientgoscheme.Scheme.New(sample.GroupVersionKind())
 	if err == nil {
-		data, err := yaml.Marshal(sample.Object)
+		data, err := json.Marshal(sample.Object)
 		if err != nil {
 			return err
 		}
-		if err := yaml.UnmarshalStrict(data, typed); err != nil {
+		decoder := json.NewDecoder(bytes.NewReader(data))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(typed); err != nil {
 			return err
 		}
 		out.Child(typed.(client.Object))

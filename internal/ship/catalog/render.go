@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/operon-framework/operon/internal/core/yamlsafe"
 	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
@@ -240,7 +241,7 @@ func (p *properties) objects(b *bundle.Bundle) error {
 		if err != nil {
 			return err
 		}
-		p.add(objectProperty, map[string]any{"data": content})
+		p.add(objectProperty, map[string]any{"data": yamlsafe.JSON(content)})
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/operon-framework/operon/internal/core/yamlsafe"
 )
 
 // Client reads and writes objects of all kinds in a cluster.
@@ -161,7 +163,7 @@ func (c *Client) apply(ctx context.Context, objects dynamic.ResourceInterface, o
 	if err != nil {
 		return nil, err
 	}
-	return objects.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
+	return objects.Patch(ctx, object.GetName(), types.ApplyPatchType, yamlsafe.JSON(body), metav1.PatchOptions{
 		FieldManager: c.Manager, Force: new(true), FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun,
 	})
 }

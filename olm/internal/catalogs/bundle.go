@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/operon-framework/operon/internal/core/yamlsafe"
 	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
@@ -174,6 +175,9 @@ func fromProperties(one *catalog.Bundle) (*Bundle, error) {
 			return nil, fmt.Errorf("%s: properties[%d]: %w", one.Name, i, err)
 		}
 		sum.Write(content)
+		if json.Valid(content) {
+			content = yamlsafe.JSON(content)
+		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.yaml", i)), content, 0o600); err != nil {
 			return nil, err
 		}

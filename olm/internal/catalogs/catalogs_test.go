@@ -99,6 +99,10 @@ func TestBundle(t *testing.T) {
 		must(all.Load(t.Context(), of, catalogs.Place{Image: r.Push("shop:1", map[string]string{"configs/catalog.yaml": text})}))(t)
 	}
 	inside := fmt.Sprintf(csv, "till.v1.0.0")
+	load(fmt.Sprintf(shop, "till", "", content(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"till.v1.0.0","annotations":{"a":"`+"\x7f\u2028\ufeff"+`"}}}`)))
+	if got := must(all.Bundle(t.Context(), of, "till.v1.0.0", catalogs.Pin{}))(t).Object.GetAnnotations()["a"]; got != "\x7f\u2028\ufeff" {
+		t.Errorf("the annotation is %q", got)
+	}
 	load(fmt.Sprintf(shop, "till", "", content(inside)) + fmt.Sprintf(shop, "thief", "", content(inside)))
 	first := must(all.Bundle(t.Context(), of, "till.v1.0.0", catalogs.Pin{}))(t)
 	if first.Image != "" || first.Digest == "" || first.Name() != "till.v1.0.0" || strings.Contains(first.Properties, "description") {

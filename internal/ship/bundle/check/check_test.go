@@ -53,7 +53,7 @@ func TestCorpus(t *testing.T) {
 	t.Parallel()
 	root, all := t.TempDir(), entries()
 	for _, one := range all {
-		one.write(t, filepath.Join(root, one.name))
+		one.Write(t, filepath.Join(root, one.Name))
 	}
 	made := run(t, check.Options{}, root)
 	if len(all) < 60 || len(made.Bundles) != len(all) {
@@ -68,10 +68,10 @@ func TestCorpus(t *testing.T) {
 		graphs[one.Name] = errorsOf(one.Findings)
 	}
 	for _, one := range all {
-		got := byDir[one.name]
-		has := strings.TrimSpace(errorsOf(got.Findings) + " " + graphs[one.name])
-		if has != one.errors || got.Outcome == check.Defect {
-			t.Errorf("%s: %s with errors %q, want %q\n%s", one.name, got.Outcome, has, one.errors, text(got.Findings))
+		got := byDir[one.Name]
+		has := strings.TrimSpace(errorsOf(got.Findings) + " " + graphs[one.Name])
+		if has != one.Errors || got.Outcome == check.Defect {
+			t.Errorf("%s: %s with errors %q, want %q\n%s", one.Name, got.Outcome, has, one.Errors, text(got.Findings))
 		}
 	}
 	for name, want := range map[string]string{
@@ -100,7 +100,7 @@ func TestCorpus(t *testing.T) {
 // version is a version of a package, with the fields of its CSV that upgrades depend on.
 func version(number, channel string, changes ...change) map[string]string {
 	one := entryOf("till", "", append([]change{edit(noteFile, "channels.v1: stable", "channels.v1: "+channel), edit(csvFile, "1.0.0", number)}, changes...)...)
-	files := one.files()
+	files := one.Files()
 	return files
 }
 
@@ -134,7 +134,7 @@ func TestGraphs(t *testing.T) {
 			for i, files := range test.versions {
 				writeFiles(t, filepath.Join(root, "till", fmt.Sprint(i)), files)
 			}
-			entryOf("sound", "").write(t, filepath.Join(root, "sound", "1"))
+			entryOf("sound", "").Write(t, filepath.Join(root, "sound", "1"))
 			made := run(t, check.Options{}, root)
 			if len(made.Packages) != 2 || made.Packages[0].Outcome != check.Passed {
 				t.Fatalf("the packages are %+v", made.Packages)
@@ -257,7 +257,7 @@ func TestHostileFiles(t *testing.T) {
 		"pipe-metadata": "bundle-format", "a-directory": "bundle-format", "many-files": "bundle-unreadable"}
 	for name, create := range hostile {
 		dir := filepath.Join(root, name)
-		entryOf(name, "").write(t, dir)
+		entryOf(name, "").Write(t, dir)
 		if err := create(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func TestHostileFiles(t *testing.T) {
 func TestTimeLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	entryOf("sound", "").write(t, dir)
+	entryOf("sound", "").Write(t, dir)
 	made := run(t, check.Options{Limit: time.Nanosecond}, dir)
 	if one := made.Bundles[0]; one.Outcome != check.Defect || errorsOf(one.Findings) != "operon-crash" || made.Summary.Bundles.Defects != 1 || !made.Failed() {
 		t.Errorf("the result is %+v", one)
@@ -304,7 +304,7 @@ func TestProgressAndOrder(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for i := range 20 {
-		entryOf(fmt.Sprintf("b%02d", i), "").write(t, filepath.Join(root, fmt.Sprintf("b%02d", i)))
+		entryOf(fmt.Sprintf("b%02d", i), "").Write(t, filepath.Join(root, fmt.Sprintf("b%02d", i)))
 	}
 	last, calls := 0, 0
 	made := run(t, check.Options{Jobs: 4, Progress: func(done, all int, _ string) {
@@ -322,17 +322,17 @@ func TestProgressAndOrder(t *testing.T) {
 // The memory for a hostile bundle is bounded.
 func TestMemory(t *testing.T) {
 	for _, one := range entries() {
-		if one.name != "bomb-of-text" && one.name != "bomb" {
+		if one.Name != "bomb-of-text" && one.Name != "bomb" {
 			continue
 		}
 		dir := t.TempDir()
-		one.write(t, dir)
+		one.Write(t, dir)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		run(t, check.Options{}, dir)
 		runtime.ReadMemStats(&after)
 		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 300 {
-			t.Errorf("%s allocated %d MiB", one.name, used)
+			t.Errorf("%s allocated %d MiB", one.Name, used)
 		}
 	}
 }

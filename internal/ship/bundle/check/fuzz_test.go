@@ -12,7 +12,7 @@ import (
 // differs from what the bundle asks for.
 func FuzzRun(f *testing.F) {
 	for _, one := range entries() {
-		files := one.files()
+		files := one.Files()
 		size := 0
 		for _, content := range files {
 			size += len(content)

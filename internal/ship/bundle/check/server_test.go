@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/operon-framework/operon/internal/ship/bundle"
+	"github.com/operon-framework/operon/internal/testing/bundles"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -24,16 +25,16 @@ func TestServerAcceptsConvertedDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	created := 0
-	for _, one := range definitionItems() {
-		dir := filepath.Join(t.TempDir(), one.name)
-		one.write(t, dir)
+	for _, one := range bundles.Definitions() {
+		dir := filepath.Join(t.TempDir(), one.Name)
+		one.Write(t, dir)
 		b, err := bundle.Read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(one.errors, "bundle-format") {
+		if strings.HasPrefix(one.Errors, "bundle-format") {
 			if b.CRDs[0].Typed != nil {
-				t.Errorf("%s was converted", one.name)
+				t.Errorf("%s was converted", one.Name)
 			}
 			continue
 		}
@@ -44,7 +45,7 @@ func TestServerAcceptsConvertedDefinitions(t *testing.T) {
 		crd := &unstructured.Unstructured{Object: fields}
 		unstructured.RemoveNestedField(crd.Object, "status")
 		if _, err := client.Resource(kube.CRDs).Create(t.Context(), crd, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
-			t.Errorf("%s: %v", one.name, err)
+			t.Errorf("%s: %v", one.Name, err)
 			continue
 		}
 		created++

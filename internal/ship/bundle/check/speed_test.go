@@ -7,6 +7,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/bundle/check"
+	"github.com/operon-framework/operon/internal/testing/bundles"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -16,8 +17,8 @@ func large() string {
 	for more.Len() < 17_000 {
 		more.WriteString("  - description: Size is the number of pods that run a thing, at least one.\n    displayName: Size\n    path: size\n    x-descriptors: ['urn:alm:descriptor:com.tectonic.ui:podCount']\n")
 	}
-	text := "  icon: [{mediatype: image/png, base64data: " + randomText(14_000) + "}]\n  details: |\n" + strings.Repeat("    Manages things, and keeps them as they should be.\n", 140)
-	return entryOf("large", "", field(text+"  descriptors:\n"+strings.TrimRight(more.String(), "\n"))).files()[csvFile]
+	text := "  icon: [{mediatype: image/png, base64data: " + bundles.Text(14_000) + "}]\n  details: |\n" + strings.Repeat("    Manages things, and keeps them as they should be.\n", 140)
+	return entryOf("large", "", field(text+"  descriptors:\n"+strings.TrimRight(more.String(), "\n"))).Files()[csvFile]
 }
 
 func BenchmarkParse(b *testing.B) {
@@ -32,7 +33,7 @@ func BenchmarkParse(b *testing.B) {
 
 func BenchmarkRead(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "large")
-	entryOf("large", "").write(b, dir)
+	entryOf("large", "").Write(b, dir)
 	writeFiles(b, dir, map[string]string{csvFile: large()})
 	for b.Loop() {
 		if _, err := bundle.Read(dir); err != nil {
@@ -43,7 +44,7 @@ func BenchmarkRead(b *testing.B) {
 
 func BenchmarkRun(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "large")
-	entryOf("large", "").write(b, dir)
+	entryOf("large", "").Write(b, dir)
 	writeFiles(b, dir, map[string]string{csvFile: large()})
 	for b.Loop() {
 		if _, err := check.Run(b.Context(), []string{dir}, check.Options{Jobs: 1}); err != nil {

@@ -98,9 +98,12 @@ func addObject(value json.RawMessage, rest *registry.Bundle) error {
 	if err := json.Unmarshal(value, &manifest); err != nil {
 		return err
 	}
-	content, err := yaml.YAMLToJSON(manifest.Data)
-	if err != nil {
-		return err
+	content := manifest.Data
+	if !json.Valid(content) {
+		var err error
+		if content, err = yaml.YAMLToJSON(manifest.Data); err != nil {
+			return err
+		}
 	}
 	var object struct{ Kind string }
 	if err := json.Unmarshal(content, &object); err != nil {
