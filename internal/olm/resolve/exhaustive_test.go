@@ -384,6 +384,9 @@ func TestChoiceIsTheBestOfAllSolutions(t *testing.T) {
 			if o.Message == "" || strings.HasSuffix(o.Message, ": ") || strings.HasSuffix(o.Held, ": ") {
 				t.Errorf("seed %d: the reason is missing: %s", seed, show(result))
 			}
+			if longest := 3 * 120; len(o.Message) > longest || len(o.Held) > longest || strings.Contains(o.Message+o.Held, "\n") { // three lines of a terminal
+				t.Errorf("seed %d: the reason is too long: %s", seed, show(result))
+			}
 		}
 	}
 	if blocked < 300 || added < 300 {
