@@ -44,8 +44,20 @@ func (c *choice) sentence(of *candidate, first, conflict []z.Lit) string {
 	return fmt.Sprintf("%s cannot be installed: %s", of.Name, join(e.clauses))
 }
 
+// longest is the length of the clauses of a sentence, in bytes, from which on they are only counted: nobody follows more of them. Two are always
+// there, because a conflict has two sides.
+const longest = 200
+
 // join joins clauses of a sentence.
 func join(clauses []string) string {
+	length := 0
+	for i, one := range clauses {
+		if left := len(clauses) - i; i >= 2 && left > 1 && length+len(one) > longest {
+			clauses = append(slices.Clone(clauses[:i]), counted(left, "further condition"))
+			break
+		}
+		length += len(one)
+	}
 	if len(clauses) < 3 {
 		return strings.Join(clauses, ", and ")
 	}
