@@ -2,6 +2,7 @@ package csv
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -23,9 +24,15 @@ func (n *neighbors) rollBack(ctx context.Context, out *operon.Composition, facts
 	if err != nil || of == nil || of.Annotations[v1alpha1.AnnotationRollback] != "true" {
 		return err
 	}
-	served, err := serves(ctx, out, n.before)
-	if err != nil || !served {
+	lacks, err := unserved(ctx, out, n.before)
+	if err != nil {
 		return err
+	}
+	if lacks != "" {
+		if n.csv.Status.Phase == v1alpha1.PhaseFailed {
+			out.Warning("NotRolledBack", lacks)
+		}
+		return nil
 	}
 	facts.RollBack = n.before.Name
 	if began := n.before.Status.LastTransitionTime; began != nil {
@@ -34,21 +41,21 @@ func (n *neighbors) rollBack(ctx context.Context, out *operon.Composition, facts
 	return nil
 }
 
-// serves reports whether the cluster serves the kinds that a version provides.
-func serves(ctx context.Context, out *operon.Composition, csv *v1alpha1.ClusterServiceVersion) (bool, error) {
+// unserved returns which kind that a version provides is not served any more, or an empty string.
+func unserved(ctx context.Context, out *operon.Composition, csv *v1alpha1.ClusterServiceVersion) (string, error) {
 	for _, owned := range csv.Spec.CustomResourceDefinitions.Owned {
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: owned.Name}}
 		found, err := out.Get(ctx, crd)
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		if !found || !slices.ContainsFunc(crd.Spec.Versions, func(one apiextensionsv1.CustomResourceDefinitionVersion) bool {
 			return one.Name == owned.Version && one.Served
 		}) {
-			return false, nil
+			return fmt.Sprintf("%s cannot work again: the cluster does not serve %s of the CustomResourceDefinition %s", csv.Name, owned.Version, owned.Name), nil
 		}
 	}
-	return true, nil
+	return "", nil
 }
 
 // rollbackIsRecorded reports whether the Subscription knows that this version was rolled back. Before, the version must not be deleted: the
