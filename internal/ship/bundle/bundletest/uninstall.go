@@ -1,0 +1,189 @@
+package bundletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm/change"
+	"github.com/operon-framework/operon/internal/tools/removal"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
+)
+
+// deleteSamples deletes all custom resources of the operator while it runs.
+func (t *test) deleteSamples(ctx context.Context) (Stage, error) {
+	stage := Stage{Version: t.bundle.CSV.Name}
+	t.unwatch()
+	all, err := t.customResources(ctx)
+	if err != nil {
+		return stage, err
+	}
+	if len(all) == 0 {
+		return stage, skipError("there are no custom resources")
+	}
+	for _, one := range all {
+		if err := t.client.Delete(ctx, one); err != nil {
+			return stage, err
+		}
+	}
+	var left []*unstructured.Unstructured
+	err = t.await(ctx, func(time.Duration) (bool, string, error) {
+		left, err = t.customResources(ctx)
+		return len(left) == 0, removal.Lines(left), err
+	})
+	if err != nil && ctx.Err() == nil {
+		t.strip(ctx, left)
+	}
+	return stage, err
+}
+
+// strip removes the finalizers of objects that the operator has left, because nothing else can delete them.
+func (t *test) strip(ctx context.Context, left []*unstructured.Unstructured) {
+	for _, one := range left {
+		if _, err := removal.Strip(ctx, t.client, one); err != nil {
+			t.say(fmt.Sprintf("remove the finalizers of %s: %v", tree.Address(one), err))
+		}
+	}
+}
+
+// customResources returns the objects of the kinds that the versions own, in the namespaces of the test.
+func (t *test) customResources(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	seen := map[string]bool{}
+	for _, v := range []*version{t.previous, t.bundle} {
+		if v == nil {
+			continue
+		}
+		for _, one := range v.CRDs {
+			if seen[one.GetName()] {
+				continue
+			}
+			seen[one.GetName()] = true
+			found, err := t.objectsOf(ctx, one.Unstructured)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+// objectsOf returns the objects of the kind of a CRD.
+func (t *test) objectsOf(ctx context.Context, definition *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	found, err := t.client.Get(ctx, definition)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	crd, err := kube.ReadCRD(found)
+	if err != nil {
+		return nil, err
+	}
+	resource, served := crd.Readable()
+	if !served {
+		return nil, nil
+	}
+	return t.client.List(ctx, resource, "", "")
+}
+
+// uninstall removes the operator with its CRDs, and looks for objects that were not there before it was installed.
+func (t *test) uninstall(ctx context.Context) (Stage, error) {
+	stage := Stage{Version: t.bundle.CSV.Name}
+	t.stopOperator()
+	plan, err := change.Plan(ctx, t.client, t.namespace, objectName, true)
+	if err != nil {
+		return stage, err
+	}
+	removing, progress, cancel := t.idling(ctx)
+	defer cancel()
+	if err := plan.Run(removing, t.client, func(string) { progress() }); err != nil {
+		return stage, err
+	}
+	t.client.Refresh()
+	var left objects
+	err = t.await(ctx, func(time.Duration) (bool, string, error) {
+		now, err := t.list(ctx)
+		left = now.without(t.before)
+		return len(left) == 0, "left: " + left.String(), err
+	})
+	return stage, err
+}
+
+// idling returns a context that ends when nothing has called progress for the idle time.
+func (t *test) idling(ctx context.Context) (idle context.Context, progress, cancel func()) {
+	idle, end := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(t.Idle, func() { end(fmt.Errorf("nothing new for %s", t.Idle)) })
+	return idle, func() { timer.Reset(t.Idle) }, func() {
+		timer.Stop()
+		end(nil)
+	}
+}
+
+// objects are objects of a cluster, by their UIDs.
+type objects map[types.UID]*unstructured.Unstructured
+
+// without returns the objects that others do not have.
+func (o objects) without(others objects) objects {
+	left := maps.Clone(o)
+	maps.DeleteFunc(left, func(uid types.UID, _ *unstructured.Unstructured) bool { return others[uid] != nil })
+	return left
+}
+
+func (o objects) String() string {
+	var all []string
+	for _, one := range o {
+		text := tree.Address(one)
+		if waits := removal.Foreign(one); len(waits) > 0 && one.GetDeletionTimestamp() != nil {
+			text += " (being deleted, finalizers " + strings.Join(waits, ", ") + ")"
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// transient are kinds of objects that Kubernetes and clients write for themselves, and that expire or stay without harm.
+var transient = []string{"Event", "Lease", "EndpointSlice", "Endpoints", "PodMetrics", "NodeMetrics", "CSINode"}
+
+// listers is the number of kinds that are listed at the same time.
+const listers = 16
+
+// list returns the objects of the cluster that count as left if they are new.
+func (t *test) list(ctx context.Context) (objects, error) {
+	kinds, err := t.client.Deletable()
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	all := objects{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(listers)
+	for _, kind := range kinds {
+		group.Go(func() error {
+			found, err := t.client.List(ctx, kind.GroupVersionResource, "", "")
+			if apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err) {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, one := range found {
+				if !slices.Contains(transient, one.GetKind()) && (t.mine == nil || t.mine(one)) {
+					all[one.GetUID()] = one
+				}
+			}
+			return err
+		})
+	}
+	return all, errors.Join(group.Wait())
+}
