@@ -26,8 +26,8 @@ func newBundleTest() *cobra.Command {
   permissions  no request of the operator was refused; permissions that were not needed are listed
   uninstall    the operator and its CRDs are removed, and nothing is left
 
-The operator runs in pods on a container node, which needs Linux, root, runc and nft, and its image in a
-registry that the node can reach. With --run, a shell command runs the operator on this machine instead, as
+The operator runs in pods on a container node, which needs Linux, root, runc and nft. Its image comes from
+a registry that this machine can reach, or from a file that --load names. With --run, a shell command runs the operator on this machine instead, as
 the ServiceAccount of its Deployment, with the environment variables and the arguments of its container.
 
 A stage fails when nothing has changed for the time in --idle-timeout. The exit code is 1 if a stage
@@ -47,6 +47,7 @@ failed, and 2 if the bundle could not be tested.`,
 	set.StringArrayVar(&options.With, "with", nil, "`DIR` of bundles that the bundle depends on; can be repeated")
 	set.StringVar(&options.Run, "run", "", `shell `+"`COMMAND`"+` that runs the operator on this machine; the arguments of its container replace "$@", or are appended`)
 	set.StringVar(&options.FromRun, "from-run", "", "shell `COMMAND` that runs the previous version (default: that of --run)")
+	set.StringArrayVar(&options.Archives, "load", nil, "`FILE` with an image, as \"operon build --tar\" writes it, that is loaded into the node; can be repeated")
 	set.StringVar(&mode, "install-mode", "", "install `MODE` (default: the first one that the bundle supports, of OwnNamespace, SingleNamespace, MultiNamespace, AllNamespaces)")
 	set.DurationVar(&options.Idle, "idle-timeout", bundletest.DefaultIdle, "time without any progress after which a stage fails")
 	set.BoolVar(&options.Keep, "keep", false, "keep the cluster")
@@ -58,6 +59,8 @@ failed, and 2 if the bundle could not be tested.`,
 		switch {
 		case options.Idle <= 0:
 			return usageError{errors.New("--idle-timeout must be greater than 0")}
+		case options.Run != "" && len(options.Archives) > 0:
+			return usageError{errors.New("--load is for pods, and with --run the operator runs in none: use one or the other")}
 		case options.FromRun != "" && (options.From == "" || options.Run == ""):
 			return usageError{errors.New("--from-run is the command of the previous version: it needs --from and --run")}
 		}

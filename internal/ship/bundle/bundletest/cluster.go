@@ -1,6 +1,7 @@
 package bundletest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/olm/manager"
@@ -64,6 +66,12 @@ func onGround(ctx context.Context, options Options, use func(context.Context, *g
 			err = errors.Join(err, stopCluster(ctx, cluster.Name))
 		}
 	}()
+	if len(options.Archives) > 0 {
+		options.say("loading images")
+		if err := image.LoadArchives(ctx, cluster.Name, options.Archives...); err != nil {
+			return err
+		}
+	}
 	config, err := cluster.RESTConfig()
 	if err != nil {
 		return err
@@ -75,14 +83,16 @@ func onGround(ctx context.Context, options Options, use func(context.Context, *g
 	return g.manage(ctx, options, found, filepath.Join(dir, "olm"), use)
 }
 
-// configFile writes the configuration of a cluster for tests of bundles to a directory, and returns its path.
-func configFile(dir string) (string, error) {
+// configFile writes the configuration of a cluster for tests of bundles to a directory, and returns its path. A container node can reach
+// what this machine reaches, such as registries.
+func configFile(dir string, containers bool) (string, error) {
 	policyFile, file := filepath.Join(dir, "audit-policy.yaml"), filepath.Join(dir, "cluster.yaml")
-	return file, errors.Join(os.WriteFile(policyFile, []byte(policy), 0o600), os.WriteFile(file, fmt.Appendf(nil, "auditPolicy: %q\n", policyFile), 0o600))
+	content := fmt.Appendf(nil, "auditPolicy: %q\negress: %v\n", policyFile, containers)
+	return file, errors.Join(os.WriteFile(policyFile, []byte(policy), 0o600), os.WriteFile(file, content, 0o600))
 }
 
 func startCluster(ctx context.Context, options Options, dir string) (*local.Cluster, error) {
-	config, err := configFile(dir)
+	config, err := configFile(dir, options.Run == "")
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +145,7 @@ func (g *ground) manage(ctx context.Context, options Options, found *manager.Man
 	go func() {
 		defer close(ended)
 		failed := up.Run(managing, up.Options{Dir: project, Build: found.Build, Where: up.Where{Name: g.name}, Stdout: log, Stderr: log})
-		cancel(fmt.Errorf("the lifecycle manager has ended: %w", cmpErr(failed, context.Canceled)))
+		cancel(fmt.Errorf("the lifecycle manager has ended: %w", cmp.Or(failed, context.Canceled)))
 	}()
 	defer func() {
 		stop()
@@ -149,14 +159,6 @@ func (g *ground) manage(ctx context.Context, options Options, found *manager.Man
 		return context.Cause(using)
 	}
 	return err
-}
-
-// cmpErr returns the first error that is not nil.
-func cmpErr(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }
 
 // awaitKinds waits until the cluster has the kinds of the manager.

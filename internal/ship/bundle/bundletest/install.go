@@ -79,7 +79,11 @@ func (t *test) first() *version {
 
 // prepare creates the namespaces with an OperatorGroup and a catalog that has only the first version.
 func (t *test) prepare(ctx context.Context, first *version) error {
-	for _, name := range []string{t.namespace, t.otherNamespace()} {
+	namespaces := []string{t.namespace}
+	if t.Mode == bundle.SingleNamespace || t.Mode == bundle.MultiNamespace {
+		namespaces = append(namespaces, t.otherNamespace())
+	}
+	for _, name := range namespaces {
 		if err := t.applyObject(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", name, nil); err != nil {
 			return err
 		}

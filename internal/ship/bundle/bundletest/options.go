@@ -3,8 +3,10 @@ package bundletest
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +30,8 @@ type Options struct {
 	Run string
 	// FromRun is the command of the previous version. The default is Run.
 	FromRun string
+	// Archives are files with images, which are loaded into the node. Other images are pulled from registries.
+	Archives []string
 	// Mode is the install mode. The default is the first one that the bundle supports, of OwnNamespace, SingleNamespace, MultiNamespace and
 	// AllNamespaces.
 	Mode bundle.InstallMode
@@ -44,6 +48,11 @@ var modes = []bundle.InstallMode{bundle.OwnNamespace, bundle.SingleNamespace, bu
 
 // begin reads the bundles, and returns an error if they cannot be tested. It starts nothing.
 func begin(options Options) (*test, error) {
+	for _, file := range options.Archives {
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("--load %s: %w", file, errors.Unwrap(err))
+		}
+	}
 	options.Idle = cmp.Or(options.Idle, DefaultIdle)
 	options.FromRun = cmp.Or(options.FromRun, options.Run)
 	if options.Progress == nil {

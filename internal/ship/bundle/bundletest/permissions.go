@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
@@ -40,6 +41,8 @@ func (e *auditEvent) permission() rbac.Permission {
 
 // requests are the permissions that requests of users needed, by whether they had it.
 type requests struct{ allowed, refused []rbac.Permission }
+
+func (r *requests) any() bool { return r != nil && len(r.allowed)+len(r.refused) > 0 }
 
 // readAudit reads the requests of users from an audit log.
 func readAudit(path string, users []string) (*requests, error) {
@@ -92,13 +95,20 @@ func (t *test) users() []string {
 }
 
 // checkPermissions looks for refused requests of the operator in the audit log, and for permissions that it did not use.
-func (t *test) checkPermissions(context.Context) (Stage, error) {
+func (t *test) checkPermissions(ctx context.Context) (Stage, error) {
 	stage := Stage{Version: t.bundle.CSV.Name}
-	found, err := readAudit(t.audit, t.users())
+	var found *requests
+	err := t.await(ctx, func(still time.Duration) (done bool, state string, err error) { // it may have started just now
+		found, err = readAudit(t.audit, t.users())
+		return t.crashed || found.any() || still > timing.settled, "the operator starts", err
+	})
 	if err != nil {
 		return stage, err
 	}
-	if len(found.allowed)+len(found.refused) == 0 {
+	if !found.any() && t.crashed {
+		return stage, skipError("the operator has ended")
+	}
+	if !found.any() {
 		return stage, errors.New("the operator has sent no request: does it use $KUBECONFIG, or the files of its ServiceAccount?")
 	}
 	var lines []string
@@ -110,7 +120,7 @@ func (t *test) checkPermissions(context.Context) (Stage, error) {
 		lines = append(lines, "the operator may not "+one.String())
 	}
 	if unused := t.unused(found.allowed); len(unused) > 0 {
-		stage.Notes = append(stage.Notes, "permissions that the test did not need: "+strings.Join(unused, "; "))
+		stage.Notes = append(stage.Notes, "permissions that the test did not need:\n"+strings.Join(unused, "\n"))
 	}
 	if len(lines) > 0 {
 		return stage, fmt.Errorf("%s\nadd what it needs to permissions or clusterPermissions of the CSV", strings.Join(lines, "\n"))

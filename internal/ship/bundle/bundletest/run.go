@@ -27,6 +27,7 @@ type test struct {
 	registry  *registryServer
 	namespace string
 	operator  *operator
+	crashed   bool // the operator ended by itself
 	watching  *watching
 	samples   []*unstructured.Unstructured // created
 	before    objects

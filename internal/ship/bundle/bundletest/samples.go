@@ -150,7 +150,7 @@ func (t *test) ready(ctx context.Context, least time.Duration) (notes []string, 
 			}
 		}
 		done := t.watching.Complete() && len(waiting) == 0 && still >= least
-		return done, fmt.Sprintf("%s\n%s", strings.Join(waiting, "\n"), states(roots)), nil
+		return done, states(roots), nil
 	})
 	var idle *idleError
 	if errors.As(err, &idle) {
@@ -167,11 +167,15 @@ func unready(node *tree.Node) string {
 	return node.Address() + ": no conditions yet"
 }
 
-// states describes all objects of the tree.
+// states describes what changes in the tree when there is progress. Messages are not part of it: some of them change forever.
 func states(nodes []*tree.Node) string {
 	var text strings.Builder
 	for _, node := range nodes {
-		fmt.Fprintf(&text, "%s %s %s\n%s", node.Address(), node.Object.GetUID(), node.State, states(node.Children))
+		fmt.Fprintf(&text, "%s %s %s", node.Address(), node.Object.GetUID(), node.State)
+		for _, condition := range tree.Conditions(node.Object) {
+			fmt.Fprintf(&text, " %s=%s %s", condition.Type, condition.Status, condition.Reason)
+		}
+		fmt.Fprintf(&text, "\n%s", states(node.Children))
 	}
 	return text.String()
 }

@@ -158,8 +158,9 @@ func (t *test) rollback(ctx context.Context) (Stage, error) {
 	if err != nil {
 		return stage, err
 	}
-	looked := 0
+	looked, same := 0, true
 	for _, one := range report.Definitions {
+		same = same && one.State == crdcompat.Unchanged
 		looked += one.Looked
 		for _, finding := range one.Findings {
 			if finding.Breaks {
@@ -168,7 +169,10 @@ func (t *test) rollback(ctx context.Context) (Stage, error) {
 		}
 	}
 	stage.Message = fmt.Sprintf("the CRDs of %s can read and write all stored objects (%d checked)", t.previous.CSV.Name, looked)
-	if !report.Safe() {
+	switch {
+	case same:
+		stage.Message = fmt.Sprintf("the CRDs of %s are the same", t.previous.CSV.Name)
+	case !report.Safe():
 		stage.Message = fmt.Sprintf("there is no way back to %s without a loss, because its CRDs do not fit the stored objects", t.previous.CSV.Name)
 	}
 	return stage, nil

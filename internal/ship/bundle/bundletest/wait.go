@@ -3,6 +3,7 @@ package bundletest
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -37,6 +38,9 @@ func (e *idleError) Error() string { return fmt.Sprintf("%s (nothing new for %s)
 // look reports whether a wait is over, and its state in words. still is the time for which the state has not changed.
 type look func(still time.Duration) (done bool, state string, err error)
 
+// digits are numbers in a state, such as the seconds of a back-off. A state that differs only in them is not new.
+var digits = regexp.MustCompile(`[0-9]+`)
+
 // await calls look until it is done, or has reported no state that is new for the idle time, or the operator has ended.
 func (t *test) await(ctx context.Context, look look) error {
 	seen, last, changed, fresh := map[string]bool{}, "", time.Now(), time.Now()
@@ -51,8 +55,8 @@ func (t *test) await(ctx context.Context, look look) error {
 		if state != last {
 			last, changed = state, time.Now()
 		}
-		if !seen[state] {
-			seen[state], fresh = true, time.Now()
+		if kind := digits.ReplaceAllString(state, "0"); !seen[kind] {
+			seen[kind], fresh = true, time.Now()
 		}
 		if time.Since(fresh) > t.Idle {
 			return false, &idleError{state, t.Idle}
