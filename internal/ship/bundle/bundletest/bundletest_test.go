@@ -6,8 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // TestMain runs the operator of the bundles instead of the tests, if a test has started it.
@@ -44,6 +48,7 @@ type tried struct {
 	habits, fromHabits string
 	idle               time.Duration
 	mode               bundle.InstallMode
+	with               bool // a bundle that provides Gadgets of power.example.com
 	want               map[string]string
 }
 
@@ -66,6 +71,12 @@ var all = map[string]tried{
 	"needy": {edits: []edit{{"    owned:\n", "    required:\n    - {name: sockets.power.example.com, version: v1, kind: Socket}\n    owned:\n"}}, want: map[string]string{
 		"install": "fail: Socket", "samples": "skipped: stage install has failed", "upgrade": "skipped", "rollback": "skipped", "delete": "skipped", "permissions": "skipped", "uninstall": "skipped",
 	}},
+	"fed": {edits: []edit{{"    owned:\n", "    required:\n    - {name: gadgets.power.example.com, version: v1, kind: Gadget}\n    owned:\n"}}, with: true, want: map[string]string{
+		"upgrade": skippedUpgrade, "rollback": skippedRollback,
+	}},
+	"old": {edits: []edit{{"minKubeVersion: 1.28.0", "minKubeVersion: 9.0.0"}}, want: map[string]string{
+		"install": "fail: requirements are not met", "samples": "skipped", "upgrade": "skipped", "rollback": "skipped", "delete": "skipped", "permissions": "skipped", "uninstall": "skipped",
+	}},
 	"refused": {edits: []edit{{`"name": "first"`, `"name": "Not_A_Name"`}}, want: map[string]string{
 		"samples": `fail: create sample Gadget bt-refused/Not_A_Name: Gadget`, "upgrade": "skipped", "rollback": "skipped", "delete": "skipped: there are no custom resources",
 	}},
@@ -76,7 +87,7 @@ var all = map[string]tried{
 		"delete": "fail: Gadget bt-hoarder/first", "uninstall": "skipped: stage delete has failed", "upgrade": skippedUpgrade, "rollback": skippedRollback,
 	}},
 	"dropped": {from: []edit{}, edits: []edit{{"- name: v1\n", "- name: v2\n"}, {"version: v1, kind: Gadget", "version: v2, kind: Gadget"}, {"$GROUP/v1", "$GROUP/v2"}, {"value: v1}", "value: v2}"}}, want: map[string]string{
-		"upgrade": "fail: ", "rollback": "skipped: stage upgrade has failed",
+		"upgrade": "fail: version-dropped", "rollback": "skipped: stage upgrade has failed",
 	}},
 	"silent": {habits: "silent", want: map[string]string{
 		"samples": "pass: note: Gadget bt-silent/first was accepted: it has no conditions", "upgrade": skippedUpgrade, "rollback": skippedRollback,
@@ -132,6 +143,10 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 	if c.from != nil {
 		options.From, options.FromRun = write(t, group, "1.0.0", c.from...), command(c.fromHabits)
 	}
+	if c.with {
+		options.With = []string{write(t, "power.example.com", "2.0.0", edit{"package.v1: gadgets", "package.v1: power"}, edit{"gadgets.v", "power.v"}, edit{"- name: gadgets\n", "- name: power\n"},
+			edit{"gadgets-operator", "power-operator"}, edit{"builder", "power-builder"})}
+	}
 	tested, err := begin(options)
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +191,44 @@ func notes(stage Stage) []string {
 
 // command returns the command that runs this binary as an operator.
 func command(habits string) string { return behavior + "='" + habits + "' exec '" + os.Args[0] + "'" }
+
+// An interrupted test leaves nothing behind: no cluster, and no operator.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	pid := filepath.Join(t.TempDir(), "pid")
+	options := Options{Dir: write(t, "interrupted.example.com", "1.0.0"), Run: "echo $$ > " + pid + "; " + command("slow"), Progress: &strings.Builder{}}
+	ended := make(chan error, 1)
+	go func() {
+		report, err := Run(ctx, options)
+		if report != nil {
+			err = fmt.Errorf("the report is %+v, error %w", report, err)
+		}
+		ended <- err
+	}()
+	number := 0
+	localtest.Eventually(t, "the start of the operator", func(context.Context) error {
+		text, err := os.ReadFile(pid)
+		if err == nil {
+			number, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		}
+		return err
+	})
+	cancel()
+	if err := localtest.Receive(t, "the end of the test", ended); err != context.Canceled { //nolint:errorlint // nothing else went wrong
+		t.Errorf("the error is %v", err)
+	}
+	_, name, found := strings.Cut(fmt.Sprint(options.Progress), "starting cluster ")
+	name, _, _ = strings.Cut(name, "\n")
+	left, err := local.List(t.Context())
+	if err != nil || !found || slices.ContainsFunc(left, func(c local.Cluster) bool { return c.Name == name }) {
+		t.Errorf("clusters %+v are left, of cluster %q, error %v", left, name, err)
+	}
+	if err := syscall.Kill(number, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("the operator runs as process %d, error %v", number, err)
+	}
+}
 
 // Errors of the bundle end the test before a cluster is started.
 func TestLint(t *testing.T) {

@@ -88,8 +88,12 @@ func (t *test) createSamples(ctx context.Context) (Stage, error) {
 	if err := t.watch(ctx, first); err != nil {
 		return stage, err
 	}
+	least := time.Duration(0)
+	if t.previous != nil { // what the upgrade must not touch is complete
+		least = timing.settled
+	}
 	var err error
-	stage.Notes, err = t.ready(ctx, 0)
+	stage.Notes, err = t.ready(ctx, least)
 	return stage, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/olm/change"
 	"github.com/operon-framework/operon/internal/tools/removal"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
@@ -104,14 +105,22 @@ func (t *test) objectsOf(ctx context.Context, definition *unstructured.Unstructu
 func (t *test) uninstall(ctx context.Context) (Stage, error) {
 	stage := Stage{Version: t.bundle.CSV.Name}
 	t.stopOperator()
-	plan, err := change.Plan(ctx, t.client, t.namespace, objectName, true)
+	state, err := olm.Read(ctx, t.client, t.namespace)
 	if err != nil {
 		return stage, err
 	}
-	removing, progress, cancel := t.idling(ctx)
-	defer cancel()
-	if err := plan.Run(removing, t.client, func(string) { progress() }); err != nil {
-		return stage, err
+	names := []string{objectName}
+	for i := range state.Subscriptions { // of dependencies
+		if name := state.Subscriptions[i].Name; name != objectName {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		kept, err := t.remove(ctx, name)
+		stage.Notes = append(stage.Notes, kept...)
+		if err != nil {
+			return stage, err
+		}
 	}
 	t.client.Refresh()
 	var left objects
@@ -121,6 +130,24 @@ func (t *test) uninstall(ctx context.Context) (Stage, error) {
 		return len(left) == 0, "left: " + left.String(), err
 	})
 	return stage, err
+}
+
+// remove removes the operator of a Subscription with its CRDs, and returns what stays. Nothing is left to do if it was removed with another one.
+func (t *test) remove(ctx context.Context, name string) (kept []string, err error) {
+	state, err := olm.Read(ctx, t.client, t.namespace)
+	if err != nil || state.Subscription(t.namespace, name) == nil {
+		return nil, err
+	}
+	plan, err := change.Plan(ctx, t.client, t.namespace, name, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range plan.Kept {
+		kept = append(kept, "kept: "+one)
+	}
+	removing, progress, cancel := t.idling(ctx)
+	defer cancel()
+	return kept, plan.Run(removing, t.client, func(string) { progress() })
 }
 
 // idling returns a context that ends when nothing has called progress for the idle time.
