@@ -48,6 +48,7 @@ type tried struct {
 	habits, fromHabits string
 	idle               time.Duration
 	mode               bundle.InstallMode
+	keep               bool
 	with               bool // a bundle that provides Gadgets of power.example.com
 	want               map[string]string
 }
@@ -91,6 +92,10 @@ var all = map[string]tried{
 	}},
 	"silent": {habits: "silent", want: map[string]string{
 		"samples": "pass: note: Gadget bt-silent/first was accepted: it has no conditions", "upgrade": skippedUpgrade, "rollback": skippedRollback,
+	}},
+	"kept": {habits: "slow", idle: impatient, keep: true, want: map[string]string{
+		"samples": "fail: Gadget bt-kept/first", "upgrade": "skipped", "rollback": "skipped", "delete": "skipped: an earlier stage has failed, and its objects are kept",
+		"uninstall": "skipped: an earlier stage",
 	}},
 	"slow": {habits: "slow", idle: impatient, want: map[string]string{
 		"samples": "fail: Gadget bt-slow/first", "upgrade": "skipped", "rollback": "skipped",
@@ -139,7 +144,7 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 	t.Helper()
 	namespace := "bt-" + name
 	group := namespace + ".example.com"
-	options := Options{Dir: write(t, group, "1.1.0", c.edits...), Run: command(c.habits), Idle: c.idle, Mode: c.mode}
+	options := Options{Dir: write(t, group, "1.1.0", c.edits...), Run: command(c.habits), Idle: c.idle, Mode: c.mode, Keep: c.keep}
 	if c.from != nil {
 		options.From, options.FromRun = write(t, group, "1.0.0", c.from...), command(c.fromHabits)
 	}

@@ -29,7 +29,7 @@ var (
 const objectName = "bundle-test"
 
 // otherNamespace returns a namespace that is not that of the operator.
-func (t *test) otherNamespace() string { return t.namespace + "-other" }
+func (t *test) otherNamespace() string { return "other-" + t.namespace }
 
 // target returns the namespace of the samples.
 func (t *test) target() string {

@@ -95,17 +95,19 @@ type step struct {
 	name  string
 	needs []string
 	run   func(*test, context.Context) (Stage, error)
+	// removes reports that the stage removes what shows why another one has failed.
+	removes bool
 }
 
 // steps are the stages after the lint, in their order.
 var steps = []step{
-	{"install", nil, (*test).install},
-	{"samples", []string{"install"}, (*test).createSamples},
-	{"upgrade", []string{"install", "samples"}, (*test).upgrade},
-	{"rollback", []string{"upgrade"}, (*test).rollback},
-	{"delete", []string{"install"}, (*test).deleteSamples},
-	{"permissions", []string{"install"}, (*test).checkPermissions},
-	{"uninstall", []string{"install", "delete"}, (*test).uninstall},
+	{"install", nil, (*test).install, false},
+	{"samples", []string{"install"}, (*test).createSamples, false},
+	{"upgrade", []string{"install", "samples"}, (*test).upgrade, false},
+	{"rollback", []string{"upgrade"}, (*test).rollback, false},
+	{"delete", []string{"install"}, (*test).deleteSamples, true},
+	{"permissions", []string{"install"}, (*test).checkPermissions, false},
+	{"uninstall", []string{"install", "delete"}, (*test).uninstall, true},
 }
 
 // skipError is the reason of a stage that has nothing to test.
@@ -139,6 +141,10 @@ func (t *test) step(ctx context.Context, one step) error {
 			t.report.Stages = append(t.report.Stages, Stage{Name: one.name, Result: Skipped, Message: "stage " + name + " has failed"})
 			return nil
 		}
+	}
+	if t.Keep && one.removes && t.report.Failed() {
+		t.report.Stages = append(t.report.Stages, Stage{Name: one.name, Result: Skipped, Message: "an earlier stage has failed, and its objects are kept"})
+		return nil
 	}
 	t.say(one.name)
 	started := time.Now()

@@ -46,19 +46,7 @@ func (t *test) deleteSamples(ctx context.Context) (Stage, error) {
 		left, err = t.customResources(ctx)
 		return len(left) == 0, removal.Lines(left), err
 	})
-	if err != nil && ctx.Err() == nil {
-		t.strip(ctx, left)
-	}
 	return stage, err
-}
-
-// strip removes the finalizers of objects that the operator has left, because nothing else can delete them.
-func (t *test) strip(ctx context.Context, left []*unstructured.Unstructured) {
-	for _, one := range left {
-		if _, err := removal.Strip(ctx, t.client, one); err != nil {
-			t.say(fmt.Sprintf("remove the finalizers of %s: %v", tree.Address(one), err))
-		}
-	}
 }
 
 // customResources returns the objects of the kinds that the versions own, in the namespaces of the test.
