@@ -177,6 +177,9 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 		if stage.Name == "upgrade" && name == "restarter" {
 			result, text = "fail", want
 		}
+		if c.idle == 0 && strings.Contains(got, "nothing new") {
+			t.Errorf("%s was noticed only after a time without progress: %s", stage.Name, got)
+		}
 		if string(stage.Result) != result || !strings.Contains(got, text) {
 			t.Errorf("%s: got %s; want %s", stage.Name, got, want)
 		}
