@@ -135,7 +135,13 @@ func (t *test) remove(ctx context.Context, name string) (kept []string, err erro
 	}
 	removing, progress, cancel := t.idling(ctx)
 	defer cancel()
-	return kept, plan.Run(removing, t.client, func(string) { progress() })
+	told := map[string]bool{} // what it waits for is told again and again
+	return kept, plan.Run(removing, t.client, func(line string) {
+		if !told[line] {
+			told[line] = true
+			progress()
+		}
+	})
 }
 
 // idling returns a context that ends when nothing has called progress for the idle time.
