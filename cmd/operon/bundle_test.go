@@ -16,8 +16,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/operon-framework/operon/internal/ship/bundle"
+	"github.com/operon-framework/operon/internal/ship/bundle/bundletest"
 	"github.com/operon-framework/operon/internal/ship/bundle/check"
 	"github.com/operon-framework/operon/internal/ship/bundle/create"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/internal/tools/doctor"
 )
 
@@ -38,6 +40,13 @@ func TestMistakesInCallsOfBundle(t *testing.T) {
 		"bundle check " + empty:                             "has no bundle in it",
 		"bundle check a --jobs -1":                          "operon: --jobs -1: want a number above 0",
 		"bundle check a -o xml":                             "operon: -o xml: want text, json, yaml or sarif",
+		"bundle test":                                       "operon: want one directory with a bundle, got 0",
+		"bundle test " + empty:                              "is not a bundle: it has no directories manifests and metadata, and no manifests of its own",
+		"bundle test /nowhere":                              "operon: there is no directory /nowhere; name a directory with a bundle",
+		"bundle test a -o xml":                              "operon: -o xml: want text, json or yaml",
+		"bundle test a --idle-timeout 0s":                   "operon: --idle-timeout must be greater than 0",
+		"bundle test a --from-run b":                        "operon: --from-run is the command of the previous version: it needs --from and --run",
+		"bundle test a --run b --load c":                    "operon: --load is for pods, and with --run the operator runs in none: use one or the other",
 		"bundle create --version 1.0.0":                     "operon: want --image IMAGE, which the pods of the operator run",
 		"bundle create --version 1 --image a":               `operon: --version "1": want a semantic version, such as 1.2.0`,
 		"bundle image":                                      "operon: want one directory with a bundle, got 0",
@@ -66,6 +75,22 @@ func TestBundleCreate(t *testing.T) {
 	next = append(slices.DeleteFunc(next, func(arg string) bool { return arg == "0.2.0" || arg == "--version" }), "--version", "0.3.0", "--to", out+"-new")
 	if got := operon(t, next...); got.code != 0 || json.Unmarshal([]byte(got.stdout), &result) != nil || result.Replaces != "memcached-operator.v0.2.0" {
 		t.Errorf("exit %d, %+v\n%s%s", got.code, result, got.stdout, got.stderr)
+	}
+}
+
+// A bundle with errors is not installed: the report has one error, and the exit code says so.
+func TestBundleTestOfBrokenBundle(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	testaid.Copy(t, dir, bundles+"/lamp")
+	testaid.Edit(t, filepath.Join(dir, "manifests/lamp.clusterserviceversion.yaml"), "spec:\n  displayName", "spec: [\n  displayName")
+	got := operon(t, "bundle", "test", dir, "-o", "json")
+	var report bundletest.Report
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || got.code != exitFindings {
+		t.Fatalf("exit %d, %v\n%s%s", got.code, err, got.stdout, got.stderr)
+	}
+	if lint := report.Stages[0]; lint.Result != bundletest.Fail || strings.Count(lint.Message, "bundle-format") != 1 || report.Stages[1].Result != bundletest.Skipped {
+		t.Errorf("the report is %+v", report)
 	}
 }
 

@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 157_500
+const totalLines = 161_500
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -42,19 +42,22 @@ var budgets = map[string]budget{
 	"prove":                     {2030, 14},
 	"internal/ship/build":       {1550, 24}, // with Debian packages
 	"internal/ship/bundle":      {2980, 30}, // two layouts, 25 rules, and CRDs of v1beta1 in v1
-	"internal/ship/catalog":     {2190, 25}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
+	"internal/ship/catalog":     {2200, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":      {2960, 12},
-	"internal/ship/image":       {1680, 20},
+	"internal/ship/image":       {1690, 21},
 	"internal/tools/generate":   {2630, 6},
 	"internal/tools/project":    {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
 	"internal/tools/scaffold":   {3710, 15}, // with projects of charts and of roles
 	"internal/tools/olm":        {1780, 34}, // the objects of five kinds, the bill, and explanations, which need the same state
-	"internal/tools/up":         {2980, 11}, // with what `operon test` needs of a running operator
-	"cmd/operon":                {5000, 1},  // with images of catalogs, serving and changing them, and ten commands for the lifecycle manager
+	"internal/tools/up":         {2990, 12}, // with what `operon test` needs of a running operator
+	"cmd/operon":                {5060, 1},  // with images of catalogs, serving and changing them, and ten commands for the lifecycle manager
 	"cluster/internal/instance": {2200, 19}, // with the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/sim":      {2300, 5},
 
-	"olm/internal/csv":           {1700, 4},  // what runs for a version, and its place beside the versions before and after it
+	"olm/internal/csv": {1700, 4}, // what runs for a version, and its place beside the versions before and after it
+	// Eight stages on one cluster, and the operator as a process with what its pods have.
+	"internal/ship/bundle/bundletest": {2200, 5},
+
 	"internal/olm/resolve":       {2300, 20}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},
 	"internal/tools/rbac/derive": {2400, 6},

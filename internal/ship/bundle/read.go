@@ -105,6 +105,8 @@ func isManifest(name string) bool {
 type reader struct {
 	*Bundle
 	files fs.FS
+	// unparsed reports that a manifest could not be read.
+	unparsed bool
 }
 
 // place returns the name of a file for messages.
@@ -171,7 +173,7 @@ func (r *reader) readManifests(dir string) error {
 		return err
 	}
 	r.size = int64(size)
-	if r.CSV == nil {
+	if r.CSV == nil && !r.unparsed { // it may be in the file that cannot be read
 		r.problem(r.place(dir), 1, "there is no %s of %s", csvKind, csvAPIVersion)
 	}
 	return nil
@@ -188,7 +190,7 @@ func (c *counter) Write(data []byte) (int, error) {
 func (r *reader) readObjects(name string, content []byte) {
 	objects, err := project.Parse(r.place(name), content)
 	for _, problem := range split(err) {
-		r.Problems = append(r.Problems, parsed(r.place(name), problem))
+		r.Problems, r.unparsed = append(r.Problems, parsed(r.place(name), problem)), true
 	}
 	for _, object := range objects {
 		switch {

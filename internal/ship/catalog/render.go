@@ -21,18 +21,26 @@ import (
 // Render returns the catalog of the bundles and packages below directories. image is the name of the image of each bundle, in which
 // {package}, {version} and {name} are replaced; if it is empty, the bundles are part of the catalog.
 func Render(dirs []string, image string) (*Catalog, error) {
-	byPackage := map[string][]*bundle.Bundle{}
+	var found []*bundle.Bundle
 	var problems []error
 	for _, dir := range dirs {
 		all, err := bundle.Open(dir)
 		problems = append(problems, err)
-		for _, b := range all {
-			byPackage[b.Package] = append(byPackage[b.Package], b)
-		}
+		found = append(found, all...)
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	return Of(found, image)
+}
+
+// Of returns the catalog of bundles, which have a CSV. image is that of Render.
+func Of(found []*bundle.Bundle, image string) (*Catalog, error) {
+	byPackage := map[string][]*bundle.Bundle{}
+	for _, b := range found {
+		byPackage[b.Package] = append(byPackage[b.Package], b)
+	}
+	var problems []error
 	c := &Catalog{}
 	for _, name := range slices.Sorted(maps.Keys(byPackage)) {
 		p, err := renderPackage(name, byPackage[name], image)

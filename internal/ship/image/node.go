@@ -56,6 +56,16 @@ func (s *Store) load(ctx context.Context, to Delivery, name Name, image Image) e
 	return err
 }
 
+// LoadArchives loads images in archives, as Store.WriteArchive writes them, into the nodes of a local cluster.
+func LoadArchives(ctx context.Context, cluster string, files ...string) error {
+	binary, err := local.Binary(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	_, err = node{binary, cluster}.images(ctx, "load", files...)
+	return err
+}
+
 // node gives access to the images in the nodes of a local cluster.
 type node struct{ binary, cluster string }
 

@@ -46,6 +46,19 @@ func LogOf(projectDir string) string {
 	return log
 }
 
+// Forget removes what is stored on this machine about a project whose cluster no longer exists, or where nobody will call Down.
+func Forget(projectDir string) error {
+	absolute, err := filepath.Abs(projectDir)
+	if err != nil {
+		return err
+	}
+	f, err := openFolder(absolute, "")
+	if err != nil {
+		return err
+	}
+	return f.remove()
+}
+
 // openFolder opens and locks the state of a project for this process.
 func openFolder(projectDir, use string) (*folder, error) {
 	path, err := folderOf(projectDir, use)

@@ -49,7 +49,12 @@ func (m *Manager) provide(ctx context.Context) error {
 	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
 		return fmt.Errorf("prepare the project of operon-olm: %w", err)
 	}
-	said, err := exec.CommandContext(ctx, m.Program, "project", m.Dir).CombinedOutput()
+	return m.WriteProject(ctx, m.Dir)
+}
+
+// WriteProject writes its project to an existing directory, for a manager beside the one of `operon olm up`.
+func (m *Manager) WriteProject(ctx context.Context, dir string) error {
+	said, err := exec.CommandContext(ctx, m.Program, "project", dir).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("write the project of operon-olm: %w: %s", err, strings.TrimSpace(string(said)))
 	}
