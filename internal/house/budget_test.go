@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 156_600
+const totalLines = 157_300
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -57,7 +57,7 @@ var budgets = map[string]budget{
 	"olm/internal/csv":           {1600, 4},  // what runs for a version, and its place beside the versions before and after it
 	"internal/olm/resolve":       {2300, 20}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},
-	"internal/tools/rbac/derive": {2400, 6},
+	"internal/tools/rbac/derive": {2430, 6},
 }
 
 func TestPackagesStayWithinTheirBudget(t *testing.T) {

@@ -1,4 +1,6 @@
-// Package packages composes PackageManifests from the packages of a catalog. It is pure: it has no client and no clock.
+// Package packages composes PackageManifests from the packages of a catalog. It is pure: it has no client and no clock. [Compose] describes a
+// package once, when its catalog is read: its channels with their versions, what the newest version of each channel shows to people, and
+// deprecations. [Manifest.In] adds the catalog's name and the namespace that sees it, for each request, and shares everything else.
 package packages
 
 import (

@@ -1,4 +1,6 @@
-// Package packageserver serves PackageManifests: the packages of the catalogs that a namespace can use.
+// Package packageserver serves PackageManifests: the packages of the catalogs that a namespace can use, which are its own and those of the
+// global namespace. [Reader] answers for package aggregated. Lists are made of the catalogs in memory, and a watch compares what its namespace
+// sees before and after each change of a catalog or a CatalogSource.
 package packageserver
 
 import (

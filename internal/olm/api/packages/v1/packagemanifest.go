@@ -96,23 +96,28 @@ type Link struct {
 
 // CSVDescription is what a ClusterServiceVersion shows to people.
 type CSVDescription struct {
-	DisplayName  string                 `json:"displayName,omitempty"`
-	Icon         []Icon                 `json:"icon,omitempty"`
-	Version      string                 `json:"version,omitempty"`
-	Provider     Link                   `json:"provider,omitempty"`
-	Annotations  map[string]string      `json:"annotations,omitempty"`
-	Keywords     []string               `json:"keywords,omitempty"`
-	Links        []Link                 `json:"links,omitempty"`
-	Maintainers  []Maintainer           `json:"maintainers,omitempty"`
-	Maturity     string                 `json:"maturity,omitempty"`
-	Description  string                 `json:"description,omitempty"`
-	InstallModes []v1alpha1.InstallMode `json:"installModes,omitempty"`
+	DisplayName    string                 `json:"displayName,omitempty"`
+	Icon           []Icon                 `json:"icon,omitempty"`
+	Version        string                 `json:"version,omitempty"`
+	Provider       Link                   `json:"provider,omitempty"`
+	Annotations    map[string]string      `json:"annotations,omitempty"`
+	Keywords       []string               `json:"keywords,omitempty"`
+	Links          []Link                 `json:"links,omitempty"`
+	Maintainers    []Maintainer           `json:"maintainers,omitempty"`
+	Maturity       string                 `json:"maturity,omitempty"`
+	Description    string                 `json:"description,omitempty"`
+	InstallModes   []v1alpha1.InstallMode `json:"installModes,omitempty"`
+	CSVKinds       `json:",inline"`
+	MinKubeVersion string   `json:"minKubeVersion,omitempty"`
+	RelatedImages  []string `json:"relatedImages,omitempty"`
+}
+
+// CSVKinds are the kinds that a version provides and needs.
+type CSVKinds struct {
 	// CustomResourceDefinitions and APIServiceDefinitions are objects with the fields owned and required.
 	CustomResourceDefinitions *runtime.RawExtension     `json:"customresourcedefinitions,omitempty"`
 	APIServiceDefinitions     *runtime.RawExtension     `json:"apiservicedefinitions,omitempty"`
 	NativeAPIs                []metav1.GroupVersionKind `json:"nativeApis,omitempty"`
-	MinKubeVersion            string                    `json:"minKubeVersion,omitempty"`
-	RelatedImages             []string                  `json:"relatedImages,omitempty"`
 }
 
 // Icon is an image of an operator.
