@@ -40,7 +40,10 @@ func Serve(addToScheme func(*runtime.Scheme) error, kinds ...Served) operon.Opti
 // --webhook-bind-address and --webhook-service. The log reports it. Use it for an API that an operator can do without.
 func ServeIfReachable(addToScheme func(*runtime.Scheme) error, kinds ...Served) operon.Option {
 	return operon.Setup(func(manager ctrl.Manager) error {
-		err := serve(manager, addToScheme, kinds)
+		err := errNoServer
+		if one, ok := manager.(interface{ ServesWebhooks() bool }); ok && one.ServesWebhooks() {
+			err = serve(manager, addToScheme, kinds)
+		}
 		if errors.Is(err, errNoServer) || errors.Is(err, webhook.ErrNoService) {
 			manager.GetLogger().Info("an API is not served, because API servers cannot reach the operator", "reason", err.Error())
 			return nil

@@ -88,7 +88,7 @@ func (w *world) connect() {
 // run runs the manager until the test ends, in some namespaces or in all.
 func (w *world) run(namespaces ...string) {
 	w.Helper()
-	w.start(operon.Config{Namespaces: namespaces}, false)
+	w.start(operon.Config{Namespaces: namespaces}, true) // PackageManifests are left out: API servers cannot reach the manager
 }
 
 // serve runs the manager where API servers reach it, until the test ends or the returned function is called.
