@@ -87,6 +87,9 @@ func (o *operator) serveWebhooks(cfg Config) error {
 	return o.manager.AddReadyzCheck("webhooks", made.Check)
 }
 
+// ServesWebhooks reports whether Operon's server exists. GetWebhookServer would otherwise start another one.
+func (h *healthy) ServesWebhooks() bool { return h.hooks != nil }
+
 // GetWebhookServer returns the server for plain webhooks: Operon's server, if there is one.
 func (h *healthy) GetWebhookServer() ctrlwebhook.Server {
 	if h.hooks != nil {

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
 // Serve makes the operator an aggregated API server for kinds, whose Go types addToScheme registers. Pass all
@@ -29,6 +30,25 @@ import (
 func Serve(addToScheme func(*runtime.Scheme) error, kinds ...Served) operon.Option {
 	return operon.Setup(func(manager ctrl.Manager) error {
 		if err := serve(manager, addToScheme, kinds); err != nil {
+			return fmt.Errorf("serve an API: %w", err)
+		}
+		return nil
+	})
+}
+
+// ServeIfReachable is like Serve, but leaves the API out if API servers cannot reach the operator: without
+// --webhook-bind-address and --webhook-service. The log reports it. Use it for an API that an operator can do without.
+func ServeIfReachable(addToScheme func(*runtime.Scheme) error, kinds ...Served) operon.Option {
+	return operon.Setup(func(manager ctrl.Manager) error {
+		err := errNoServer
+		if one, ok := manager.(interface{ ServesWebhooks() bool }); ok && one.ServesWebhooks() {
+			err = serve(manager, addToScheme, kinds)
+		}
+		if errors.Is(err, errNoServer) || errors.Is(err, webhook.ErrNoService) {
+			manager.GetLogger().Info("an API is not served, because API servers cannot reach the operator", "reason", err.Error())
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("serve an API: %w", err)
 		}
 		return nil

@@ -25,7 +25,7 @@ type watching[T client.Object] struct {
 func (w *watching[T]) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	one := &watched[T]{
-		storage: w, selects: selectionOf(options), end: cancel, known: map[types.NamespacedName]string{},
+		storage: w, selects: selectionOf(options), end: cancel, known: map[identity]string{},
 		results: make(chan watch.Event), changes: newQueue[T](),
 		bookmark: options != nil && options.AllowWatchBookmarks && options.SendInitialEvents != nil && *options.SendInitialEvents,
 	}
@@ -44,9 +44,15 @@ type watched[T client.Object] struct {
 	selects  selection
 	bookmark bool // send a bookmark after all existing objects
 	end      context.CancelFunc
-	known    map[types.NamespacedName]string // versions of what the client knows
+	known    map[identity]string // versions of what the client knows
 	changes  *queue[T]
 	results  chan watch.Event
+}
+
+// identity is what makes two objects the same. Computed objects of several sources may share a name, but not a UID.
+type identity struct {
+	name types.NamespacedName
+	uid  types.UID
 }
 
 // Stop implements watch.Interface.
@@ -98,7 +104,7 @@ func (w *watched[T]) begin(ctx context.Context, objects []T) {
 
 // tell sends what a change is to the client, if it is anything.
 func (w *watched[T]) tell(ctx context.Context, object T, gone bool) {
-	key := client.ObjectKeyFromObject(object)
+	key := identity{client.ObjectKeyFromObject(object), object.GetUID()}
 	version, knows := w.known[key]
 	wants := !gone && w.selects.matches(object)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -40,6 +42,8 @@ type world struct {
 	// group is the API group of the kinds of the test, because kinds are shared by all tests in a cluster.
 	group string
 	sent  *requests
+	// account is the connection with the permissions of the manager.
+	account *rest.Config
 	// schema is that of Memcached, if it is not one that preserves all fields.
 	schema *apiextensionsv1.JSONSchemaProps
 	// more are further files of bundles.
@@ -84,27 +88,41 @@ func (w *world) connect() {
 // run runs the manager until the test ends, in some namespaces or in all.
 func (w *world) run(namespaces ...string) {
 	w.Helper()
+	w.start(operon.Config{Namespaces: namespaces}, true) // PackageManifests are left out: API servers cannot reach the manager
+}
+
+// serve runs the manager where API servers reach it, until the test ends or the returned function is called.
+func (w *world) serve(hooks operon.Webhooks, manifests bool) (stop func()) {
+	w.Helper()
+	return w.start(operon.Config{Webhooks: hooks}, manifests)
+}
+
+func (w *world) start(settings operon.Config, manifests bool) (stop func()) {
+	w.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context())) // until the cleanup
 	w.sent = &requests{}
 	if w.csvs == nil {
 		w.csvs = &csv.Composer{Clock: clock.RealClock{}}
 	}
-	config, configured := w.restricted(), options(w.TempDir(), w.csvs)
+	config, configured := w.restricted(), options(w.TempDir(), w.csvs, manifests)
 	config.Wrap(w.sent.wrap)
 	w.csvs.Cluster = &authorizer{w.csvs.Cluster.(*require.Server), &w.denies}
 	ready, ended := make(chan struct{}), make(chan error, 1)
+	settings.Ready = func() { close(ready) }
 	go func() {
-		ended <- operon.Run(ctx, "olm", config, operon.Config{Namespaces: namespaces, Ready: func() { close(ready) }}, configured...)
+		ended <- operon.Run(ctx, "olm", config, settings, configured...)
 	}()
-	w.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := localtest.Receive(w.T, "the end of the manager", ended); err != nil {
 			w.Errorf("the manager failed: %v", err)
 		}
 	})
+	w.Cleanup(stop)
 	w.Cleanup(func() { w.sent.check(w) })
 	w.Cleanup(w.clear)
 	localtest.Receive(w.T, "the start of the manager", ready)
+	return stop
 }
 
 // clear deletes what the manager has to remove finalizers from.

@@ -129,7 +129,7 @@ func newKilledWorld(t *testing.T, now clock.PassiveClock) (*world, *killer) {
 		running, kill := context.WithCancel(ctx)
 		l.kill = kill
 		lives.Go(func() {
-			if err := operon.Run(running, "olm", config, operon.Config{Namespaces: []string{w.Namespace}}, options(cache, &csv.Composer{Clock: now})...); err != nil && !l.killed() {
+			if err := operon.Run(running, "olm", config, operon.Config{Namespaces: []string{w.Namespace}}, options(cache, &csv.Composer{Clock: now}, false)...); err != nil && !l.killed() {
 				t.Errorf("the manager failed: %v", err)
 			}
 		})

@@ -13,8 +13,10 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/aggregated"
 
 	extensionv1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
+	packagesv1 "github.com/operon-framework/operon/internal/olm/api/packages/v1"
 	v1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	v2 "github.com/operon-framework/operon/internal/olm/api/v2"
@@ -25,6 +27,7 @@ import (
 	"github.com/operon-framework/operon/olm/internal/group"
 	"github.com/operon-framework/operon/olm/internal/images"
 	"github.com/operon-framework/operon/olm/internal/installplan"
+	"github.com/operon-framework/operon/olm/internal/packageserver"
 	"github.com/operon-framework/operon/olm/internal/require"
 	"github.com/operon-framework/operon/olm/internal/source"
 	"github.com/operon-framework/operon/olm/internal/subscription"
@@ -40,7 +43,7 @@ func main() {
 		}
 		return
 	}
-	operon.Main("olm", options(cacheDir(), &csv.Composer{Clock: clock.RealClock{}})...)
+	operon.Main("olm", options(cacheDir(), &csv.Composer{Clock: clock.RealClock{}}, os.Getenv("OLM_PACKAGE_MANIFESTS") != "false")...)
 }
 
 // cacheDir returns the directory for images: $OLM_CACHE_DIR, or one in the user's cache, or one for temporary files if the user has no home.
@@ -58,15 +61,15 @@ func cacheDir() string {
 // globalNamespace is the namespace whose catalogs all namespaces can use.
 const globalNamespace = "olm"
 
-// options returns the options of the manager, with a directory for images.
-func options(cache string, csvs *csv.Composer) []operon.Option {
+// options returns the options of the manager, with a directory for images. manifests reports whether it serves PackageManifests.
+func options(cache string, csvs *csv.Composer, manifests bool) []operon.Option {
 	server := &require.Server{}
 	csvs.Cluster = server
 	all := &catalogs.Catalogs{Images: images.New(cache, images.DefaultLimits)}
 	poller := &catalogs.Poller{Clock: clock.RealClock{}, Catalogs: all}
 	extensions := &extension.Composer{Clock: clock.RealClock{}, Catalogs: all, Cluster: server}
 	plans := &installplan.Composer{Clock: clock.RealClock{}, Catalogs: all, Global: globalNamespace, Cluster: server}
-	return []operon.Option{
+	made := []operon.Option{
 		operon.API(addToScheme),
 		operon.Setup(server.Connect),
 		operon.Setup(all.Connect),
@@ -82,6 +85,14 @@ func options(cache string, csvs *csv.Composer) []operon.Option {
 		operon.Manage(group.Composer{Clock: clock.RealClock{}}),
 		operon.Manage(csvs),
 	}
+	if !manifests {
+		return made
+	}
+	reader := &packageserver.Reader{Catalogs: all, Global: globalNamespace}
+	return append(made,
+		operon.Setup(reader.Connect),
+		aggregated.ServeIfReachable(packagesv1.AddToScheme, aggregated.Kind(reader, packageserver.Resource)),
+	)
 }
 
 // addToScheme registers the kinds that the manager serves and reads.

@@ -52,6 +52,6 @@ func TestSubscriptionsAreReliable(t *testing.T) {
 func starter(t *testing.T) func(context.Context, *rest.Config, string) error {
 	cache := t.TempDir()
 	return func(ctx context.Context, config *rest.Config, namespace string) error {
-		return operon.Run(ctx, "olm", config, operon.Config{Namespace: namespace}, options(cache, &csv.Composer{Clock: clock.RealClock{}})...)
+		return operon.Run(ctx, "olm", config, operon.Config{Namespace: namespace}, options(cache, &csv.Composer{Clock: clock.RealClock{}}, false)...)
 	}
 }

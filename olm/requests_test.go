@@ -40,7 +40,8 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 		if counts(request) {
 			r.all = append(r.all, text)
 		}
-		if request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/secrets") && request.URL.Query().Get("labelSelector") == "" {
+		if request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/secrets") && request.URL.Query().Get("labelSelector") == "" &&
+			!strings.HasPrefix(request.URL.Query().Get("fieldSelector"), "metadata.name=") {
 			r.wide = append(r.wide, text)
 		}
 		r.mu.Unlock()
@@ -109,6 +110,9 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // restricted returns a connection to the cluster with the permissions that the manager declares, and no others.
 func (w *world) restricted() *rest.Config {
 	w.Helper()
+	if w.account != nil { // of a manager that ran before
+		return rest.CopyConfig(w.account)
+	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-manager"}, Rules: declared(w.T)}
 	user := "system:serviceaccount:" + w.Namespace + ":manager"
 	binding := &rbacv1.ClusterRoleBinding{
@@ -125,6 +129,7 @@ func (w *world) restricted() *rest.Config {
 	w.awaitPermission(user)
 	config := rest.CopyConfig(w.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + w.Namespace, "system:authenticated"}}
+	w.account = rest.CopyConfig(config)
 	return config
 }
 

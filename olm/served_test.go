@@ -25,7 +25,7 @@ func TestServedCatalog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "catalog.yaml")
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
 	testaid.Write(t, file, w.content(bundles, "- {name: memcached-operator.v0.0.1}\n"))
-	address := w.serve(filepath.Dir(file))
+	address := w.serveCatalog(filepath.Dir(file))
 	source := &v1alpha1.CatalogSource{ObjectMeta: w.Named("shop"), Spec: v1alpha1.CatalogSourceSpec{SourceType: "grpc", Address: address}}
 	w.Add(w.operatorGroup("group"), source, w.subscribe("shop"))
 	old := w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
@@ -53,8 +53,8 @@ func TestServedCatalog(t *testing.T) {
 	w.AwaitGone(old)
 }
 
-// serve serves the catalog in a directory until the test ends, and returns the address.
-func (w *world) serve(dir string) string {
+// serveCatalog serves the catalog in a directory until the test ends, and returns the address.
+func (w *world) serveCatalog(dir string) string {
 	w.Helper()
 	server, err := serve.Listen(w.Context(), serve.Options{Cache: store.Options{Sources: []string{dir}, Dir: w.TempDir()}, GRPC: "127.0.0.1:0", Report: func(string) {}})
 	w.Must(err)

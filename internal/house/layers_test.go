@@ -38,12 +38,12 @@ var layers = map[string][]layer{
 		{"command", "flags and printing", []part{{"cluster/cmd"}}},
 	},
 	"olm": {
-		{"parts", "checks of the cluster, images, and catalogs of servers", []part{
-			{"olm/internal/require"}, {"olm/internal/limit"}, {"olm/internal/serving"}, {"olm/internal/images"}, {"olm/internal/served"},
+		{"parts", "checks of the cluster, images, catalogs of servers, and what is shown of packages", []part{
+			{"olm/internal/require"}, {"olm/internal/limit"}, {"olm/internal/serving"}, {"olm/internal/images"}, {"olm/internal/served"}, {"olm/internal/packages"},
 		}},
 		{"bundles", "what is in catalogs, and the objects that are made of it", []part{{"olm/internal/plan"}, {"olm/internal/catalogs"}}},
 		{"kinds", "a composer for each kind", []part{
-			{"olm/internal/source"}, {"olm/internal/clustercatalog"},
+			{"olm/internal/source"}, {"olm/internal/clustercatalog"}, {"olm/internal/packageserver"},
 			{"olm/internal/group", "olm/internal/csv", "olm/internal/installplan", "olm/internal/subscription", "olm/internal/extension"},
 		}},
 		{"manager", "the program", []part{{"olm"}}},

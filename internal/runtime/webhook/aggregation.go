@@ -25,13 +25,14 @@ const (
 	versionPriority = 15
 )
 
-var errNoService = errors.New("webhooks: an API server of an operator is reached by a Service, wherever it runs: name it with --webhook-service")
+// ErrNoService reports that API servers cannot forward requests to the operator.
+var ErrNoService = errors.New("webhooks: an API server of an operator is reached by a Service, wherever it runs: name it with --webhook-service")
 
 // Aggregate makes API servers forward requests for a version of a group. It must be called before Start. The handler of
 // these requests has to be registered at the path /apis/ of Manager.
 func (s *Server) Aggregate(version schema.GroupVersion) error {
 	if s.Service.Name == "" {
-		return errNoService
+		return ErrNoService
 	}
 	s.aggregated = append(s.aggregated, version)
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 
 	"github.com/operon-framework/operon/olm/internal/images"
+	"github.com/operon-framework/operon/olm/internal/packages"
 	"github.com/operon-framework/operon/olm/internal/served"
 )
 
@@ -33,8 +34,9 @@ type Catalogs struct {
 
 	reader client.Reader // without a cache
 
-	mu  sync.Mutex
-	all map[types.NamespacedName]*Loaded
+	mu      sync.Mutex
+	all     map[types.NamespacedName]*Loaded
+	changes []func()
 }
 
 // Loaded is a catalog that was read from an image or a server. What a resolution needs is in memory, and everything else in a cache on disk.
@@ -67,6 +69,18 @@ type origin struct {
 
 // Packages returns the number of packages, including those that cannot be used.
 func (l *Loaded) Packages() int { return len(l.source.packages) + len(l.Broken) }
+
+// Manifest returns the description of a package, or nil if the catalog does not have it.
+func (l *Loaded) Manifest(name string) *packages.Manifest { return l.source.manifests[name] }
+
+// Manifests returns the descriptions of all packages that can be used, by name.
+func (l *Loaded) Manifests() []*packages.Manifest {
+	all := make([]*packages.Manifest, 0, len(l.source.names))
+	for _, name := range l.source.names {
+		all = append(all, l.source.manifests[name])
+	}
+	return all
+}
 
 // Problems returns what is wrong with the packages that cannot be used, for a status: in order, and only some if there are many.
 func (l *Loaded) Problems() []string {
@@ -112,6 +126,7 @@ func (c *Catalogs) Load(ctx context.Context, of types.NamespacedName, place Plac
 		c.all = map[types.NamespacedName]*Loaded{}
 	}
 	c.all[of] = read
+	c.change()
 	return read, nil
 }
 
@@ -191,4 +206,19 @@ func (c *Catalogs) Forget(source types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.all, source)
+	c.change()
+}
+
+// OnChange calls a function after a catalog was read or forgotten. The function must not wait, and not call Catalogs.
+func (c *Catalogs) OnChange(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes = append(c.changes, do)
+}
+
+// change calls the functions of OnChange. The lock is held.
+func (c *Catalogs) change() {
+	for _, do := range c.changes {
+		do()
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/operon-framework/operon/internal/olm/resolve"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
+
+	"github.com/operon-framework/operon/olm/internal/packages"
 )
 
 // source finds the packages of a catalog for a resolution. It implements resolve.Source.
@@ -23,6 +25,8 @@ type source struct {
 	// having are the packages with a property of a type.
 	having  map[string][]string
 	bundles map[string]place
+	// manifests describe the packages to people, by name.
+	manifests map[string]*packages.Manifest
 }
 
 // place is where a bundle is: its package and its image.
@@ -40,14 +44,19 @@ const (
 func newSource(of *store.Store, broken map[string]string) (*source, error) {
 	s := &source{
 		packages: map[string]*resolve.Package{}, broken: broken, provides: map[schema.GroupVersionKind][]string{}, having: map[string][]string{},
-		bundles: map[string]place{},
+		bundles: map[string]place{}, manifests: map[string]*packages.Manifest{},
 	}
 	for _, name := range of.PackageNames() {
 		whole, err := of.Content(name)
 		if err != nil {
 			return nil, err
 		}
-		s.packages[name] = converted(whole)
+		manifest, err := packages.Compose(whole)
+		if err != nil {
+			broken[name] = err.Error()
+			continue
+		}
+		s.manifests[name], s.packages[name] = manifest, converted(whole)
 		for _, one := range whole.Bundles {
 			s.index(name, one)
 		}

@@ -3,6 +3,7 @@ package derive
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -286,9 +287,50 @@ func (x *index) implementations(f *types.Func) []*types.Func {
 		return []*types.Func{f}
 	}
 	if receiver := f.Type().(*types.Signature).Recv(); receiver != nil && types.IsInterface(receiver.Type()) {
-		return x.named[f.Name()]
+		return slices.DeleteFunc(slices.Clone(x.named[f.Name()]), func(method *types.Func) bool { return !implements(method, f) })
 	}
 	return nil
+}
+
+// implements reports whether a method has the signature of an interface's method. Types are compared by their names, because a package may be
+// loaded twice. A signature with type parameters is only compared by the number of its parameters and results.
+func implements(method, of *types.Func) bool {
+	is, want := method.Signature(), of.Signature()
+	return sameTypes(is.Params(), want.Params()) && sameTypes(is.Results(), want.Results())
+}
+
+func sameTypes(a, b *types.Tuple) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		left, right := a.At(i).Type(), b.At(i).Type()
+		if !generic(left) && !generic(right) && types.TypeString(left, nil) != types.TypeString(right, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// generic reports whether a type is a type parameter or made of one.
+func generic(of types.Type) bool {
+	switch is := types.Unalias(of).(type) {
+	case *types.TypeParam:
+		return true
+	case *types.Pointer:
+		return generic(is.Elem())
+	case *types.Slice:
+		return generic(is.Elem())
+	case *types.Map:
+		return generic(is.Key()) || generic(is.Elem())
+	case *types.Named:
+		for i := range is.TypeArgs().Len() {
+			if generic(is.TypeArgs().At(i)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // results records the values that a function returns as interfaces.

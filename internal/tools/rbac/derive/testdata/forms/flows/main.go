@@ -39,6 +39,11 @@ type service struct{}
 
 func (service) make(*v1.Shop) (client.Object, error) { return &corev1.Service{}, nil }
 
+// disk has a method of that name that the interface does not have: its signature is another.
+type disk struct{}
+
+func (disk) make(string) (*corev1.PersistentVolume, error) { return &corev1.PersistentVolume{}, nil }
+
 type Shops struct{ parts map[string]part }
 
 var workload = func(s *v1.Shop) client.Object {

@@ -1,0 +1,191 @@
+// Package packageserver serves PackageManifests: the packages of the catalogs that a namespace can use, which are its own and those of the
+// global namespace. [Reader] answers for package aggregated. Lists are made of the catalogs in memory, and a watch compares what its namespace
+// sees before and after each change of a catalog or a CatalogSource.
+package packageserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/aggregated"
+
+	v1 "github.com/operon-framework/operon/internal/olm/api/packages/v1"
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/olm/internal/catalogs"
+	"github.com/operon-framework/operon/olm/internal/packages"
+)
+
+// Reader returns the PackageManifests of a namespace. It implements aggregated.Reader and aggregated.Watcher.
+type Reader struct {
+	Catalogs *catalogs.Catalogs
+	// Global is the namespace whose catalogs all namespaces can use.
+	Global string
+
+	sources client.Reader
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change of a catalog
+}
+
+// Resource configures how PackageManifests are served.
+var Resource = aggregated.Resource[*v1.PackageManifest]{
+	Plural: "packagemanifests",
+	Columns: []aggregated.Column[*v1.PackageManifest]{
+		{Name: "Catalog", Of: func(one *v1.PackageManifest) any { return one.Status.CatalogSourceDisplayName }},
+	},
+}
+
+// Connect gives the reader the CatalogSources of a manager.
+func (r *Reader) Connect(manager ctrl.Manager) error {
+	r.sources = manager.GetClient()
+	r.Catalogs.OnChange(r.wake)
+	informer, err := manager.GetCache().GetInformer(context.Background(), &v1alpha1.CatalogSource{})
+	if err != nil {
+		return fmt.Errorf("watch CatalogSources: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { r.wake() }, UpdateFunc: func(any, any) { r.wake() }, DeleteFunc: func(any) { r.wake() },
+	})
+	return err
+}
+
+// next returns a channel that is closed at the next change.
+func (r *Reader) next() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
+
+// wake reports a change.
+func (r *Reader) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// Get implements aggregated.Reader. Of several catalogs with the package, those of the namespace come first, and then those of higher priority.
+func (r *Reader) Get(ctx context.Context, key client.ObjectKey) (*v1.PackageManifest, error) {
+	sources, err := r.visible(ctx, key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sources {
+		loaded := r.Catalogs.Get(client.ObjectKeyFromObject(&sources[i]))
+		if loaded == nil {
+			continue
+		}
+		if found := loaded.Manifest(key.Name); found != nil {
+			return found.In(&sources[i], key.Namespace), nil
+		}
+	}
+	return nil, aggregated.ErrNotFound
+}
+
+// List implements aggregated.Reader. A package that several catalogs have is listed for each of them.
+func (r *Reader) List(ctx context.Context, namespace string) ([]*v1.PackageManifest, error) {
+	sources, err := r.visible(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var all []*v1.PackageManifest
+	for i := range sources {
+		for _, one := range r.manifests(&sources[i]) {
+			all = append(all, one.In(&sources[i], namespace))
+		}
+	}
+	return all, nil
+}
+
+func (r *Reader) manifests(of *v1alpha1.CatalogSource) []*packages.Manifest {
+	if loaded := r.Catalogs.Get(client.ObjectKeyFromObject(of)); loaded != nil {
+		return loaded.Manifests()
+	}
+	return nil
+}
+
+// visible returns the catalogs that a namespace can use: its own and the global ones, or all for all namespaces.
+func (r *Reader) visible(ctx context.Context, namespace string) ([]v1alpha1.CatalogSource, error) {
+	var all v1alpha1.CatalogSourceList
+	if err := r.sources.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("list CatalogSources: %w", err)
+	}
+	found := slices.DeleteFunc(all.Items, func(one v1alpha1.CatalogSource) bool {
+		return namespace != "" && one.Namespace != namespace && one.Namespace != r.Global
+	})
+	slices.SortFunc(found, func(a, b v1alpha1.CatalogSource) int {
+		if own := a.Namespace == namespace; own != (b.Namespace == namespace) {
+			if own {
+				return -1
+			}
+			return 1
+		}
+		if a.Spec.Priority != b.Spec.Priority {
+			return b.Spec.Priority - a.Spec.Priority
+		}
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	return found, nil
+}
+
+// Watch implements aggregated.Watcher. After each change of a catalog, what the namespace sees is compared with what it saw before.
+func (r *Reader) Watch(ctx context.Context, namespace string, listener aggregated.Listener[*v1.PackageManifest]) error {
+	next := r.next()
+	known, err := r.byUID(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-next:
+			}
+			next = r.next()
+			now, err := r.byUID(ctx, namespace)
+			if err != nil {
+				listener.Ended(err)
+				return
+			}
+			report(known, now, listener)
+			known = now
+		}
+	}()
+	return nil
+}
+
+func (r *Reader) byUID(ctx context.Context, namespace string) (map[types.UID]*v1.PackageManifest, error) {
+	all, err := r.List(ctx, namespace)
+	found := map[types.UID]*v1.PackageManifest{}
+	for _, one := range all {
+		found[one.UID] = one
+	}
+	return found, err
+}
+
+func report(before, now map[types.UID]*v1.PackageManifest, listener aggregated.Listener[*v1.PackageManifest]) {
+	for uid, one := range before {
+		if now[uid] == nil {
+			listener.Gone(one)
+		}
+	}
+	for uid, one := range now {
+		if old := before[uid]; old == nil || old.ResourceVersion != one.ResourceVersion {
+			listener.Changed(one.DeepCopy()) // the listener owns it, and the next comparison needs this one
+		}
+	}
+}
