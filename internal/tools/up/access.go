@@ -21,8 +21,11 @@ type identity struct {
 }
 
 func identityOf(p *project.Project) identity {
-	return identity{namespace: p.Name + "-system", name: p.Name}
+	return identity{namespace: p.Name + identitySuffix, name: p.Name}
 }
+
+// identitySuffix ends the name of the namespace of an operator, after the name of the project.
+const identitySuffix = "-system"
 
 // user returns the API server's name of the identity.
 func (i identity) user() string { return "system:serviceaccount:" + i.namespace + ":" + i.name }

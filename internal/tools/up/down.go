@@ -28,7 +28,7 @@ type DownOptions struct {
 }
 
 // Down removes from a cluster everything that Run created for a project, and all objects of the kinds that it defined: first
-// admission policies, which might reject the other deletions, custom resources and samples, then the kinds, the operator's
+// admission policies, which might reject the other deletions, custom resources, what makes API servers call the operator, and samples, then the kinds, the operator's
 // access, and its namespace. If objects wait for finalizers, Down runs the operator that was built last until these objects
 // are deleted.
 func Down(ctx context.Context, options DownOptions) (err error) {
@@ -140,7 +140,11 @@ func (r *remover) removeAll(ctx context.Context) error {
 	if err := r.removeResources(ctx); err != nil {
 		return err
 	}
-	for _, stage := range [][]*unstructured.Unstructured{r.inventory.samples, r.inventory.definitions, r.inventory.access, r.inventory.namespaces} {
+	registered, err := registrations(ctx, r.inventory.client, identity{namespace: r.name + identitySuffix, name: r.name}, registeredKinds...)
+	if err != nil {
+		return err
+	}
+	for _, stage := range [][]*unstructured.Unstructured{registered, r.inventory.samples, r.inventory.definitions, r.inventory.access, r.inventory.namespaces} {
 		if err := r.removal.Remove(ctx, stage); err != nil {
 			return err
 		}

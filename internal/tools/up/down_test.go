@@ -10,7 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 func TestDownRemovesAllThatUpMade(t *testing.T) {
@@ -39,6 +46,65 @@ func TestDownRemovesAllThatUpMade(t *testing.T) {
 	}
 	if out, err := f.down(t.Context(), patience); err != nil || !strings.Contains(out, "nothing to remove") {
 		t.Errorf("a second time: %v\n%s", err, out)
+	}
+}
+
+// What makes API servers call an operator does not remain: APIServices go when the operator is stopped, because nothing in the cluster could be
+// deleted meanwhile, and webhooks with its other objects. Those of others stay.
+func TestRegistrationsAreRemoved(t *testing.T) {
+	t.Parallel()
+	f := newFixtureIn(t, localtest.New(t, local.Options{})) // an APIService that nobody answers for would disturb other tests
+	client, err := dynamic.NewForConfig(f.env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apis := client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	hooks := client.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"})
+	create := func(in dynamic.ResourceInterface, format string, values ...any) {
+		t.Helper()
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(fmt.Appendf(nil, format, values...), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const api = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.%[1]s.example.com, labels: {app.kubernetes.io/managed-by: %[2]s}}," +
+		" spec: {group: %[1]s.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true, service: {name: a, namespace: %[3]s}}}"
+	const hook = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: %s, labels: {app.kubernetes.io/managed-by: %s}}," +
+		" webhooks: [{name: a.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: %s}}}]}"
+	create(apis, api, "own", f.name, f.name+"-system")
+	create(apis, api, "foreign", f.name, "elsewhere")
+	create(hooks, hook, "own", f.name, f.name+"-system")
+	create(hooks, hook, "foreign", f.name, "elsewhere")
+	names := func(in dynamic.ResourceInterface) string {
+		t.Helper()
+		list, err := in.List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=" + f.name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, one := range list.Items {
+			all = append(all, one.GetName())
+		}
+		return strings.Join(all, " ")
+	}
+	if got := f.once(t, nil); got.err != nil {
+		t.Fatal(got.err)
+	}
+	if got := names(apis) + ", " + names(hooks); got != "v1.foreign.example.com, foreign own" {
+		t.Errorf("after the operator, there are %s", got)
+	}
+	if err := apis.Delete(t.Context(), "v1.foreign.example.com", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.down(t.Context(), patience)
+	if err != nil || !strings.Contains(out, "removed ValidatingWebhookConfiguration own") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got := names(hooks); got != "foreign" {
+		t.Errorf("after down, there are %s", got)
 	}
 }
 

@@ -30,8 +30,13 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
+	return newFixtureIn(t, localtest.Shared(t))
+}
+
+func newFixtureIn(t *testing.T, env *localtest.Env) *fixture {
+	t.Helper()
 	name := "gadget-" + strings.ToLower(rand.Text()[:6])
-	f := &fixture{dir: t.TempDir(), name: name, group: name + ".example.com", env: localtest.Shared(t)}
+	f := &fixture{dir: t.TempDir(), name: name, group: name + ".example.com", env: env}
 	t.Cleanup(func() { f.mustDown(t) })
 	testaid.Copy(t, f.dir, filepath.Join("testdata", "gadget"), "GROUP", f.group, "PROJECT", f.name, "NAMESPACE", f.env.Namespace)
 	return f

@@ -192,7 +192,7 @@ func (s *session) installAll(ctx context.Context, p *project.Project) error {
 }
 
 // run starts the operator, applies the samples, and continues according to the mode.
-func (s *session) run(ctx context.Context) error {
+func (s *session) run(ctx context.Context) (failed error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	log, err := os.OpenFile(s.folder.log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -210,7 +210,10 @@ func (s *session) run(ctx context.Context) error {
 	if err := s.startOperator(); err != nil {
 		return err
 	}
-	defer s.operator.stop()
+	defer func() {
+		s.operator.stop()
+		failed = firstOf(failed, s.unregister(ctx))
+	}()
 	s.say("operator started, pid %d", s.operator.process.PID())
 	if s.options.Use != nil {
 		return s.use(ctx)

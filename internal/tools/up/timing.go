@@ -6,7 +6,7 @@ import "time"
 var timing = struct {
 	settle, unattended, frame, refresh, scrapeEvery, rateOver, silent, busy          time.Duration
 	unlisted, stopGrace, firstPause, lastPause, steady, answerTimeout, tokenLifetime time.Duration
-	tokenRetry, behind                                                               time.Duration
+	tokenRetry, behind, unregister                                                   time.Duration
 }{
 	// settle is the quiet time that ends a burst of file changes: an editor writes a file in several steps, and a checkout
 	// writes many files.
@@ -44,6 +44,9 @@ var timing = struct {
 	firstPause: time.Second,
 	lastPause:  30 * time.Second,
 	steady:     time.Minute,
+
+	// unregister is the maximum time to remove what makes API servers call an operator that was stopped.
+	unregister: 10 * time.Second,
 
 	// answerTimeout is the timeout for an answer of a cluster that was not started by this command.
 	answerTimeout: 5 * time.Second,
