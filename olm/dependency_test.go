@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm/change"
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
@@ -81,6 +84,15 @@ func TestDependencies(t *testing.T) {
 		t.Fatalf("there are %d Subscriptions, want 2", len(all.Items))
 	}
 	w.quiet()
+	connection, err := kube.New(w.Config, "test")
+	w.Must(err)
+	removal, err := change.Plan(t.Context(), connection, w.Namespace, sub.Name, false)
+	w.Must(err)
+	for _, want := range []string{"Subscription " + w.Namespace + "/proxy", "Subscription " + w.Namespace + "/memcached-stable-shop-" + w.Namespace, "ClusterServiceVersion " + w.Namespace + "/memcached-operator.v0.0.1"} {
+		if !slices.Contains(removal.Removed, want) {
+			t.Errorf("with the operator, %q would be removed, want %s", removal.Removed, want)
+		}
+	}
 	w.Must(w.Delete(t.Context(), sub))
 	w.AwaitGone(sub)
 	w.quiet()

@@ -15,7 +15,7 @@ import (
 )
 
 func newOLMUp() *cobra.Command {
-	options := up.Options{Mode: up.Loop}
+	options := up.Options{Mode: up.Loop, Down: "operon olm down"}
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Run the lifecycle manager on this machine",

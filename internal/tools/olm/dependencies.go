@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/operon-framework/operon/internal/core/plan"
 )
 
 // Dependency is a Subscription that was made for another one.
@@ -17,12 +15,20 @@ type Dependency struct {
 	NeededBy string
 }
 
-// Dependencies returns the Subscriptions that the manager made for a Subscription, with the operators that still need them.
+// annotationDependencyOf is on a Subscription that the manager made, with the name of the Subscription that needs it.
+const annotationDependencyOf = "olm.dependency-of"
+
+// Dependencies returns the Subscriptions that the manager made for a Subscription, and for those, with the operators that still need them.
 func (s *State) Dependencies(of *Subscription) []Dependency {
 	var all []Dependency
-	for i := range s.Subscriptions {
-		if one := &s.Subscriptions[i]; one.Namespace == of.Namespace && one.Labels[plan.OwnerLabel] == string(of.UID) {
-			all = append(all, Dependency{Subscription: one})
+	made := map[string]bool{of.Name: true}
+	for changed := true; changed; {
+		changed = false
+		for i := range s.Subscriptions {
+			one := &s.Subscriptions[i]
+			if one.Namespace == of.Namespace && !made[one.Name] && made[one.Annotations[annotationDependencyOf]] {
+				all, made[one.Name], changed = append(all, Dependency{Subscription: one}), true, true
+			}
 		}
 	}
 	for changed := true; changed; { // one that stays may need others

@@ -13,17 +13,17 @@ spec: {name: shop}
 status: {installedCSV: shop.v1}
 ---
 kind: Subscription
-metadata: {name: db, uid: u2, labels: {operon.dev/owner: u1}}
+metadata: {name: db, uid: u2, annotations: {olm.dependency-of: shop}}
 spec: {name: db}
 status: {installedCSV: db.v1}
 ---
 kind: Subscription
-metadata: {name: disk, uid: u3, labels: {operon.dev/owner: u1}}
+metadata: {name: disk, uid: u3, annotations: {olm.dependency-of: db}}
 spec: {name: disk}
 status: {installedCSV: disk.v1}
 ---
 kind: Subscription
-metadata: {name: mail, uid: u4, labels: {operon.dev/owner: u1}}
+metadata: {name: mail, uid: u4, annotations: {olm.dependency-of: shop}}
 spec: {name: mail}
 status: {installedCSV: mail.v1}
 ---

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/operon-framework/operon/internal/tools/up/view"
@@ -38,7 +39,8 @@ func (s *session) farewell() {
 	if s.options.Where.IsLocal() {
 		stop = ", `operon cluster down" + nameFlag(s.options.Where) + "` stops the cluster"
 	}
-	fmt.Fprintf(s.options.Stdout, "operator stopped; the cluster is still running: `operon down %s` deletes the objects of the project%s\n", s.options.Dir, stop)
+	down := cmp.Or(s.options.Down, "operon down "+s.options.Dir)
+	fmt.Fprintf(s.options.Stdout, "operator stopped; the cluster is still running: `%s` deletes the objects of the project%s\n", down, stop)
 }
 
 func nameFlag(where Where) string {

@@ -57,6 +57,8 @@ type Options struct {
 	Use func(context.Context, *Running) error
 	// Build writes the operator's program to a file. The default builds the main package.
 	Build func(ctx context.Context, target string) error
+	// Down is the command that removes what Run creates, for messages. The default is `operon down` with the directory.
+	Down string
 	// UnsafeCRDs allows changed CustomResourceDefinitions that break stored objects to be applied.
 	UnsafeCRDs bool
 	// Stdout receives the live display or the final state, and Stderr the progress. The defaults are those of the process.

@@ -25,8 +25,9 @@ type head struct {
 	labels map[string]string
 }
 
-// headOf describes a version: from the property for that, or else from its ClusterServiceVersion if the catalog contains it.
-func headOf(p *catalog.Package, b *catalog.Bundle) (*head, error) {
+// headOf describes a version: from the property for that, or else from its ClusterServiceVersion if the catalog contains it. icon is that of
+// the package.
+func headOf(p *catalog.Package, b *catalog.Bundle, icon []v1.Icon) (*head, error) {
 	made := &head{}
 	for i, property := range b.Properties {
 		read := (*head).readMetadata
@@ -45,8 +46,8 @@ func headOf(p *catalog.Package, b *catalog.Bundle) (*head, error) {
 	if made.Description == "" {
 		made.Description = p.Description
 	}
-	if len(made.Icon) == 0 && p.Icon != nil {
-		made.Icon = encoded(p.Icon)
+	if len(made.Icon) == 0 {
+		made.Icon = icon
 	}
 	made.RelatedImages = nil
 	for _, image := range b.RelatedImages {

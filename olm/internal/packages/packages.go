@@ -58,14 +58,14 @@ func Compose(p *catalog.Package) (*Manifest, error) {
 	made := &Manifest{Labels: map[string]string{}, Status: v1.PackageManifestStatus{
 		PackageName: p.Name, DefaultChannel: p.DefaultChannel, Deprecation: warnings[catalog.Reference{Schema: "olm.package"}],
 	}}
-	heads, bundles := map[string]*head{}, map[string]*catalog.Bundle{}
+	heads, bundles, icon := map[string]*head{}, map[string]*catalog.Bundle{}, encoded(p.Icon) // the icon is the largest part: heads share it
 	for _, one := range p.Bundles {
 		bundles[one.Name] = one
 	}
 	for _, channel := range p.Channels {
 		name := channel.Heads()[0] // a package without problems has one
 		if heads[name] == nil {
-			read, err := headOf(p, bundles[name])
+			read, err := headOf(p, bundles[name], icon)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -157,7 +157,10 @@ func sum(content []byte) uint64 {
 	return hash.Sum64()
 }
 
-// encoded returns an image as ClusterServiceVersions have it.
+// encoded returns an image as ClusterServiceVersions have it, or none.
 func encoded(icon *catalog.Icon) []v1.Icon {
+	if icon == nil {
+		return nil
+	}
 	return []v1.Icon{{Data: base64.StdEncoding.EncodeToString(icon.Data), MediaType: icon.MediaType}}
 }

@@ -280,7 +280,7 @@ func (c *Composer) dependencies(of *v1alpha1.Subscription, additions []resolve.A
 		wanted := addition.Subscription
 		out.Child(&v1alpha1.Subscription{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Subscription"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: wanted.Name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: wanted.Name, Annotations: map[string]string{v1alpha1.AnnotationDependencyOf: of.Name}},
 			Spec: v1alpha1.SubscriptionSpec{
 				CatalogSource: wanted.Catalog.Name, CatalogSourceNamespace: wanted.Catalog.Namespace, Package: wanted.Package, Channel: wanted.Channel,
 				StartingCSV: wanted.StartingCSV, InstallPlanApproval: v1alpha1.Automatic,

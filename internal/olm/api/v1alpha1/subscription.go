@@ -103,6 +103,9 @@ const (
 	StateAtLatestKnown    = "AtLatestKnown"
 )
 
+// AnnotationDependencyOf is on a Subscription that the manager made for a dependency, with the name of the Subscription whose version needs it.
+const AnnotationDependencyOf = "olm.dependency-of"
+
 // AnnotationRollback is set to "true" on a Subscription by users: a version that does not become available is replaced by the version before.
 const AnnotationRollback = "olm.operon.dev/rollback"
 
