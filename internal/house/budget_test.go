@@ -31,7 +31,7 @@ var budgets = map[string]budget{
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
-	"internal/olm/api/v1alpha1":  {700, 50},  // the kinds of one API
+	"internal/olm/api/v1alpha1":  {710, 50},  // the kinds of one API
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
 	"internal/prove/oracle":     {2110, 8},

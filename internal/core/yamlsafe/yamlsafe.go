@@ -4,6 +4,7 @@ package yamlsafe
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 )
@@ -25,6 +26,14 @@ func JSON(content []byte) []byte {
 		content = content[size:]
 	}
 	return out.Bytes()
+}
+
+// Manifest returns a manifest that may be JSON or YAML in a form that readers of YAML accept.
+func Manifest(content []byte) []byte {
+	if json.Valid(content) {
+		return JSON(content)
+	}
+	return content
 }
 
 // special reports whether a character must be escaped. ASCII control characters are escaped in JSON anyway.

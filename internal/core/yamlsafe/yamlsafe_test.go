@@ -21,6 +21,16 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// Manifests in YAML stay as they are.
+func TestManifest(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{"{\"a\":\"\x7f\"}": `{"a":"\u007f"}`, "a: \u2028\n": "a: \u2028\n"} {
+		if got := string(yamlsafe.Manifest([]byte(content))); got != want {
+			t.Errorf("%q became %q, want %q", content, got, want)
+		}
+	}
+}
+
 // What is written is read as YAML as it is as JSON.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{"plain", "\x7f", "\u0085 a", "a\u2028b", "\ufeff", "\uffff", "\U0010ffff", "\xff"} {

@@ -175,10 +175,7 @@ func fromProperties(one *catalog.Bundle) (*Bundle, error) {
 			return nil, fmt.Errorf("%s: properties[%d]: %w", one.Name, i, err)
 		}
 		sum.Write(content)
-		if json.Valid(content) {
-			content = yamlsafe.JSON(content)
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.yaml", i)), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.yaml", i)), yamlsafe.Manifest(content), 0o600); err != nil {
 			return nil, err
 		}
 	}

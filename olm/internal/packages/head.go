@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/operon-framework/operon/internal/core/yamlsafe"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 
 	v1 "github.com/operon-framework/operon/internal/olm/api/packages/v1"
@@ -80,8 +81,9 @@ func (h *head) readObject(value json.RawMessage) error {
 	if err := json.Unmarshal(value, &manifest); err != nil {
 		return err
 	}
+	content := yamlsafe.Manifest(manifest.Data)
 	var kind struct{ Kind string }
-	if err := yaml.Unmarshal(manifest.Data, &kind); err != nil || kind.Kind != "ClusterServiceVersion" {
+	if err := yaml.Unmarshal(content, &kind); err != nil || kind.Kind != "ClusterServiceVersion" {
 		return err
 	}
 	var object struct {
@@ -91,7 +93,7 @@ func (h *head) readObject(value json.RawMessage) error {
 			RelatedImages []catalog.Image `json:"relatedImages"` // of another form than in a PackageManifest
 		}
 	}
-	if err := yaml.Unmarshal(manifest.Data, &object); err != nil {
+	if err := yaml.Unmarshal(content, &object); err != nil {
 		return err
 	}
 	h.CSVDescription, h.labels = object.Spec.CSVDescription, object.Metadata.Labels
