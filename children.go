@@ -91,6 +91,9 @@ func Replace() ChildOption { return author.Allow(plan.MayReplace) }
 
 // Adopt takes over an existing object of the child's name that has no controller. Without it, such an object is a
 // conflict. Once adopted, it is a child like any other.
+//
+// A child that is composed from the fields of the existing object should have its metadata.resourceVersion, too: then nothing is
+// written unless that is the newest version, so a stale cache cannot undo what another client has changed.
 func Adopt() ChildOption { return author.Allow(plan.MayAdopt) }
 
 // Orphan leaves the child behind when it is no longer declared or its owner is deleted. The labels and annotations

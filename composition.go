@@ -101,7 +101,8 @@ func newComposition(out *author.Composition) *Composition {
 // Child declares that object should exist. It may be typed or unstructured. It must have a name, and only the fields
 // that matter. Without a namespace it gets the namespace of its owner. Children are created in the order of their
 // declaration, unless options change it. A child that is declared conditionally is deleted when the condition no longer
-// holds.
+// holds. If it has a metadata.resourceVersion, it is only written over that version of an existing object, and otherwise the reconcile is
+// retried with the reason ChildChanged.
 func (c *Composition) Child(object client.Object, options ...ChildOption) {
 	c.out.Child(object, options...)
 }

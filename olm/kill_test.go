@@ -32,20 +32,20 @@ import (
 // nothing that the next one cannot continue: the end is the same, and nothing exists twice.
 func TestKilledManager(t *testing.T) {
 	t.Parallel()
-	whole := live(t, 0, nil)
+	whole := live(t, 0, nil, nil)
 	for _, every := range []int{1, 3} {
 		t.Run(fmt.Sprint(every), func(t *testing.T) {
 			t.Parallel()
-			live(t, every, whole)
+			live(t, every, nil, whole)
 		})
 	}
 }
 
-// live installs, upgrades and uninstalls an operator, and kills each manager after some writes. It returns the objects after each stage, which
-// must be those of a life without kills.
-func live(t *testing.T, every int, want []string) []string {
+// live installs, upgrades and uninstalls an operator, and kills each manager after some writes. The watches of the managers are late if stale
+// is not nil. It returns the objects after each stage, which must be those of a life without kills.
+func live(t *testing.T, every int, stale lateness, want []string) []string {
 	t.Helper()
-	w, k := newKilledWorld(t, clock.RealClock{})
+	w, k := newKilledWorld(t, clock.RealClock{}, stale)
 	r := registrytest.New(t)
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
 	source := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n")
@@ -114,8 +114,8 @@ func (w *world) objects(ctx context.Context) string {
 	return strings.Join(all, " ")
 }
 
-// newKilledWorld returns a namespace with a manager that is started again when it is killed.
-func newKilledWorld(t *testing.T, now clock.PassiveClock) (*world, *killer) {
+// newKilledWorld returns a namespace with a manager that is started again when it is killed. Its watches are late if stale is not nil.
+func newKilledWorld(t *testing.T, now clock.PassiveClock, stale lateness) (*world, *killer) {
 	t.Helper()
 	w := &world{T: t, Env: localtest.Shared(t), sent: &requests{}}
 	w.connect()
@@ -125,7 +125,7 @@ func newKilledWorld(t *testing.T, now clock.PassiveClock) (*world, *killer) {
 	begin := func() *life {
 		l := &life{killer: k, ended: make(chan struct{})}
 		config := rest.CopyConfig(restricted)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return l.wrap(w.sent.wrap(next)) })
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return stale.wrap(l.wrap(w.sent.wrap(next))) })
 		running, kill := context.WithCancel(ctx)
 		l.kill = kill
 		lives.Go(func() {

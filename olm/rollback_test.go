@@ -105,7 +105,7 @@ const bothVersions = "- {name: memcached-operator.v0.0.1}\n- {name: memcached-op
 func TestKilledRollback(t *testing.T) {
 	t.Parallel()
 	ahead := &fastClock{PassiveClock: clock.RealClock{}}
-	w, k := newKilledWorld(t, ahead)
+	w, k := newKilledWorld(t, ahead, nil)
 	r := registrytest.New(t)
 	bundles := map[string]string{"0.0.1": w.settings(r, "0.0.1", memcached)}
 	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")

@@ -61,10 +61,17 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %s; it is left alone", e.ID, e.Why)
 }
 
+// ChangedError reports that a child was declared from a version of the object that is not its newest.
+type ChangedError struct{ ID plan.ID }
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s has changed since it was read", e.ID)
+}
+
 // Do executes one action and returns its result, with the current state of the child as its Live. The returned action may
 // differ from the given one: if the name of a child to create was taken, or if an immutable field would have to change. An
 // object that belongs to another client is not changed and results in a *ConflictError; an immutable field results in an
-// *ImmutableError.
+// *ImmutableError, and a resource version that is not the newest in a *ChangedError.
 func (a *Applier) Do(ctx context.Context, action plan.Action) (plan.Action, error) {
 	switch action.Verb {
 	case plan.Conflict:
@@ -88,6 +95,9 @@ const neverRevision = "1"
 // apply would take over an object without it. With a resource version that no object has, the API server rejects that.
 // Checking first would cost a request for each child, and would be subject to a race.
 func (a *Applier) create(ctx context.Context, action plan.Action) (plan.Action, error) {
+	if action.Desired.GetResourceVersion() != "" { // it was declared from an object that existed
+		return a.occupied(ctx, action)
+	}
 	guarded := action.Desired.DeepCopy()
 	guarded.SetResourceVersion(neverRevision)
 	live, err := a.send(ctx, guarded)
@@ -106,6 +116,11 @@ func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action
 	live, err := a.get(ctx, child)
 	if err != nil {
 		reading.Failed()
+	}
+	if apierrors.IsNotFound(err) && child.GetResourceVersion() != "" {
+		return action, &ChangedError{id}
+	}
+	if err != nil {
 		return action, fmt.Errorf("look at %s: %w", id, err)
 	}
 	return a.again(ctx, action, live, reading)
@@ -133,6 +148,9 @@ func (a *Applier) again(ctx context.Context, action plan.Action, live *plan.Live
 // change applies a child that exists.
 func (a *Applier) change(ctx context.Context, action plan.Action) (plan.Action, error) {
 	live, err := a.send(ctx, a.fenced(action))
+	if apierrors.IsConflict(err) && action.Desired.GetResourceVersion() != "" {
+		return action, &ChangedError{action.ID()}
+	}
 	if a.Fenced && apierrors.IsConflict(err) {
 		return a.overtaken(ctx, action)
 	}

@@ -260,6 +260,38 @@ func TestFencedWritesThatAreOvertaken(t *testing.T) {
 	b.do(plan.Action{Verb: plan.Update, Desired: b.desired("3", plan.Options{}), Live: first.Live}, plan.Recreate, "15")
 }
 
+// A child that was composed from an object is only written over the version that was read.
+func TestVersionsOfChildren(t *testing.T) {
+	t.Parallel()
+	for _, fenced := range []bool{false, true} {
+		b := newBench(t, fenced)
+		adopt := plan.Options{Policy: plan.MayAdopt}
+		read := func() *unstructured.Unstructured {
+			child := b.desired("1", adopt)
+			child.SetResourceVersion(b.api.object.GetResourceVersion())
+			return child
+		}
+		b.api.put(&unstructured.Unstructured{Object: map[string]any{}})
+		stale := read()
+		b.api.put(b.api.object) // by another client
+		for _, verb := range []plan.Verb{plan.Create, plan.Recreate, plan.Adopt} {
+			_, err := b.Do(t.Context(), plan.Action{Verb: verb, Desired: stale, Live: b.live(), Options: adopt})
+			if _, changed := errors.AsType[*apply.ChangedError](err); !changed || b.api.object.GetResourceVersion() != "12" {
+				t.Errorf("%s of an older version: %v, it has version %s", verb, err, b.api.object.GetResourceVersion())
+			}
+		}
+		b.do(plan.Action{Verb: plan.Create, Desired: read(), Options: adopt}, plan.Adopt, "13")
+		b.api.object = nil
+		_, err := b.Do(t.Context(), plan.Action{Verb: plan.Create, Desired: stale, Options: adopt})
+		if _, changed := errors.AsType[*apply.ChangedError](err); !changed || b.api.object != nil {
+			t.Errorf("an object that is gone: %v", err)
+		}
+	}
+}
+
+// live is the state of the child as a cache has it that is up to date.
+func (b *bench) live() *plan.Live { return plan.LiveOf(configKind, b.api.object, "test") }
+
 func TestFieldsThatCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, false)
@@ -289,6 +321,10 @@ func TestPrepare(t *testing.T) {
 	if !apply.Collected(owner, b.desired("1", plan.Options{})) {
 		t.Error("a child in the owner's namespace has no reference to it")
 	}
+	first, second := b.ofVersion("1"), b.ofVersion("2")
+	if first.GetResourceVersion() != "1" || first.GetAnnotations()[plan.HashAnnotation] != second.GetAnnotations()[plan.HashAnnotation] {
+		t.Errorf("with other versions, the prepared objects are %v and %v", first.Object, second.Object)
+	}
 	if id, err := b.Identify(owner, secret); err != nil || id != plan.Of(prepared) {
 		t.Errorf("identified as %v: %v", id, err)
 	}
@@ -300,6 +336,16 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s: %v, want that it is not a valid child", name, err)
 		}
 	}
+}
+
+// ofVersion returns a child that was composed from a version of an object.
+func (b *bench) ofVersion(version string) *unstructured.Unstructured {
+	b.Helper()
+	prepared, err := b.Prepare(owner, configKind, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: version}}, plan.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return prepared
 }
 
 func TestFamily(t *testing.T) {

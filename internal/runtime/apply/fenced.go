@@ -13,9 +13,9 @@ import (
 )
 
 // fenced returns the object to apply to an existing child. If the owner may belong to another process, it applies only to the
-// version for which the action was planned.
+// version for which the action was planned, or which the child names.
 func (a *Applier) fenced(action plan.Action) *unstructured.Unstructured {
-	if !a.Fenced || action.Live == nil {
+	if !a.Fenced || action.Live == nil || action.Desired.GetResourceVersion() != "" {
 		return action.Desired
 	}
 	guarded := action.Desired.DeepCopy()

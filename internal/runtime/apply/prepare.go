@@ -21,7 +21,7 @@ import (
 
 // Prepare returns the object to apply for a composed child: with its kind, with the owner's namespace unless it has one, with
 // the labels by which it is found, with an owner reference if garbage collection can use it, and with a hash of all this. The
-// child itself is not changed. The error is an *InvalidError if the child is not valid, and a *wire.MissingKindError if the
+// child itself is not changed. A resource version is kept, but is no part of the hash. The error is an *InvalidError if the child is not valid, and a *wire.MissingKindError if the
 // cluster does not have its kind.
 func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, child client.Object, options plan.Options) (*unstructured.Unstructured, error) {
 	object, err := a.Fields(child)
@@ -35,11 +35,14 @@ func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, chi
 		return nil, err
 	}
 	a.mark(owner, kind, object, options)
+	version := object.GetResourceVersion()
+	object.SetResourceVersion("")
 	hash, err := plan.Hash(object)
 	if err != nil {
 		return nil, err
 	}
 	setAnnotation(object, plan.HashAnnotation, hash)
+	object.SetResourceVersion(version)
 	return object, nil
 }
 

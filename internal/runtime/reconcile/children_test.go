@@ -249,6 +249,31 @@ func TestAdoptTakesOverWhatNobodyControls(t *testing.T) {
 	w.Event("Adopted", "ConfigMap taken")
 }
 
+// A stale cache cannot undo what another client has written.
+func TestAdoptOfAVersionThatIsNotTheNewest(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	theirs := boxtest.ConfigMap("taken", map[string]string{"a": "theirs"})
+	theirs.Namespace = w.Namespace
+	w.Must(w.Client.Create(t.Context(), theirs))
+	w.Run(boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		child := boxtest.ConfigMap("taken", b.Spec.Data)
+		child.ResourceVersion = b.Spec.Data["version"]
+		out.Child(child, operon.Adopt())
+		return nil
+	}))
+	older := theirs.ResourceVersion
+	theirs.Data["b"] = "newer"
+	w.Must(w.Client.Update(t.Context(), theirs))
+	b := w.Box("taken", map[string]string{"a": "mine", "version": older})
+	w.Ready(b, metav1.ConditionFalse, "ChildChanged", "ConfigMap taken has changed since it was read")
+	w.Holds(theirs, map[string]string{"a": "theirs", "b": "newer"})
+	w.Must(w.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
+	w.Change(b, func() { b.Spec.Data["version"] = theirs.ResourceVersion })
+	w.IsReady(b)
+	w.Event("Adopted", "ConfigMap taken")
+}
+
 func TestAdoptLeavesWhatSomebodyControls(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

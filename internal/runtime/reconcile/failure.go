@@ -52,6 +52,8 @@ const (
 	ReasonPanicked = "Panicked"
 	// ReasonTerminalError: the author's code returned controller-runtime's reconcile.TerminalError.
 	ReasonTerminalError = "TerminalError"
+	// ReasonChildChanged: an object that a child was declared from has changed since it was read.
+	ReasonChildChanged = "ChildChanged"
 	// ReasonFailed: any other error; it may be temporary.
 	ReasonFailed = "ReconcileFailed"
 )
@@ -68,6 +70,8 @@ func explain(err error) outcome.Outcome {
 	switch {
 	case is[*TimeoutError](err):
 		return outcome.Retry(0, ReasonTimedOut, err.Error())
+	case is[*apply.ChangedError](err):
+		return outcome.Retry(0, ReasonChildChanged, err.Error())
 	case is[*resourceclient.MissingKindError](err):
 		return outcome.Retry(0, ReasonKindMissing, err.Error())
 	case isMissingNamespace(err):

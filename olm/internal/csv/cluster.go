@@ -107,14 +107,15 @@ func (n *neighbors) nextSteps(ctx context.Context, out *operon.Composition) (map
 	return names, nil
 }
 
-// content returns an object without what the API server and the manager add to it.
+// content returns an object without what the API server and the manager add to it, apart from its version: a stale cache must not take an
+// object back that a plan has written for another version of the operator.
 func content(live *unstructured.Unstructured) *unstructured.Unstructured {
 	copied := live.DeepCopy()
 	delete(copied.Object, "status")
 	if _, aggregated := copied.Object["aggregationRule"]; aggregated {
 		delete(copied.Object, "rules") // a controller of Kubernetes writes them
 	}
-	meta := map[string]any{"name": live.GetName()}
+	meta := map[string]any{"name": live.GetName(), "resourceVersion": live.GetResourceVersion()}
 	labels := map[string]any{}
 	for key, value := range live.GetLabels() {
 		if key != coreplan.OwnerLabel && key != "applyset.kubernetes.io/part-of" {
