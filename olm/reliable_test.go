@@ -21,7 +21,7 @@ import (
 // Regardless of the injected faults, an operator without a catalog is installed and removed.
 func TestReliable(t *testing.T) {
 	t.Parallel()
-	prove.Run(t, prove.Test{CRDs: "config/crd", Samples: "config/samples", Start: starter(t)})
+	prove.Run(t, prove.Test{CRDs: "config/crd", Samples: "config/samples", RBAC: "config/rbac", Start: starter(t)})
 }
 
 // Regardless of the injected faults, a Subscription installs its operator.
@@ -45,7 +45,7 @@ func TestSubscriptionsAreReliable(t *testing.T) {
 		w.Must(err)
 		w.Must(os.WriteFile(filepath.Join(dir, file), text, 0o600))
 	}
-	prove.Run(t, prove.Test{CRDs: "config/crd", Samples: dir, Accept: "testdata/accept.yaml", Start: starter(t)})
+	prove.Run(t, prove.Test{CRDs: "config/crd", Samples: dir, RBAC: "config/rbac", Accept: "testdata/accept.yaml", Start: starter(t)})
 }
 
 // starter returns a function that runs the manager in one namespace.
