@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -179,8 +180,23 @@ func (w *world) awaitState(want string) {
 			return err
 		}
 		if got := sub.Status.InstalledCSV + " " + sub.Status.State; got != want {
-			return fmt.Errorf("it is %s: %+v", got, sub.Status)
+			return fmt.Errorf("it is %s: %+v, %s", got, sub.Status, w.openPlans(ctx))
 		}
 		return nil
 	})
+}
+
+// openPlans returns why the InstallPlans that are not complete are not.
+func (w *world) openPlans(ctx context.Context) string {
+	var plans v1alpha1.InstallPlanList
+	if err := w.List(ctx, &plans, client.InNamespace(w.Namespace)); err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, one := range plans.Items {
+		if one.Status.Phase != v1alpha1.PlanComplete {
+			all = append(all, fmt.Sprintf("InstallPlan %s: %s %+v", one.Name, one.Status.Phase, one.Status.Conditions))
+		}
+	}
+	return strings.Join(all, ", ")
 }

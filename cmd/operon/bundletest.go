@@ -25,6 +25,7 @@ func newBundleTest() *cobra.Command {
   delete       all custom resources can be deleted while the operator runs
   permissions  no request of the operator was refused; permissions that were not needed are listed
   uninstall    the operator and its CRDs are removed, and nothing is left
+  prove        with --prove: the operator is reliable, as "operon prove" finds out by fault injection
 
 The operator runs in pods on a container node, which needs Linux, root, runc and nft. Its image comes from
 a registry that this machine can reach, or from a file that --load names. With --run, a shell command runs the operator on this machine instead, as
@@ -34,6 +35,7 @@ A stage fails when nothing has changed for the time in --idle-timeout. The exit 
 failed, and 2 if the bundle could not be tested.`,
 		Example: `  operon bundle test bundle --run bin/manager
   operon bundle test bundle --from ../v1.1.0/bundle --run bin/manager --from-run ../v1.1.0/bin/manager
+  operon bundle test bundle --run bin/manager --prove 2m
   operon bundle test bundle -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -50,6 +52,7 @@ failed, and 2 if the bundle could not be tested.`,
 	set.StringArrayVar(&options.Archives, "load", nil, "`FILE` with an image, as \"operon build --tar\" writes it, that is loaded into the node; can be repeated")
 	set.StringVar(&mode, "install-mode", "", "install `MODE` (default: the first one that the bundle supports, of OwnNamespace, SingleNamespace, MultiNamespace, AllNamespaces)")
 	set.DurationVar(&options.Idle, "idle-timeout", bundletest.DefaultIdle, "time without any progress after which a stage fails")
+	set.DurationVar(&options.Prove, "prove", 0, "with --run: inject faults, and start test cases with them for this time")
 	set.BoolVar(&options.Keep, "keep", false, "keep the cluster")
 	output.addFlag(command, "the result")
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -59,12 +62,14 @@ failed, and 2 if the bundle could not be tested.`,
 		switch {
 		case options.Idle <= 0:
 			return usageError{errors.New("--idle-timeout must be greater than 0")}
+		case options.Prove < 0, options.Prove > 0 && options.Run == "":
+			return usageError{errors.New("--prove is a time in which the operator that --run starts is tested: it must be greater than 0, and needs --run")}
 		case options.Run != "" && len(options.Archives) > 0:
 			return usageError{errors.New("--load is for pods, and with --run the operator runs in none: use one or the other")}
 		case options.FromRun != "" && (options.From == "" || options.Run == ""):
 			return usageError{errors.New("--from-run is the command of the previous version: it needs --from and --run")}
 		}
-		options.Dir, options.Mode = args[0], bundle.InstallMode(mode)
+		options.Dir, options.Mode, options.Prover = args[0], bundle.InstallMode(mode), proveBundle
 		if !global.quiet {
 			options.Progress = command.ErrOrStderr()
 		}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -49,8 +50,10 @@ type tried struct {
 	idle               time.Duration
 	mode               bundle.InstallMode
 	keep               bool
-	with               bool // a bundle that provides Gadgets of power.example.com
-	want               map[string]string
+	// prove is the answer of the prover. If it is nil, none is asked.
+	prove *Proven
+	with  bool // a bundle that provides Gadgets of power.example.com
+	want  map[string]string
 }
 
 var noPermission = edit{`        - {apiGroups: [apps], resources: [deployments], verbs: [create]}` + "\n", ""}
@@ -61,6 +64,9 @@ var colored = []edit{{"{size: {type: integer}}", "{size: {type: integer}, color:
 const skippedUpgrade, skippedRollback = "skipped: there is no previous version", "skipped: there is no previous version"
 
 var all = map[string]tried{
+	"proven": {prove: &Proven{Failures: []string{"alive: it ends"}, Notes: []string{"3 cases"}}, want: map[string]string{
+		"prove": "fail: alive: it ends\nnote: 3 cases", "upgrade": skippedUpgrade, "rollback": skippedRollback,
+	}},
 	"good": {want: map[string]string{
 		"install": "pass: note: the variable PATH of the container manager is left out", "upgrade": skippedUpgrade, "rollback": skippedRollback,
 		"permissions": "pass: note: permissions that the test did not need:\ncreate configmaps\ndeletecollection pods\nget gadgets of",
@@ -152,6 +158,12 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 		options.With = []string{write(t, "power.example.com", "2.0.0", edit{"package.v1: gadgets", "package.v1: power"}, edit{"gadgets.v", "power.v"}, edit{"- name: gadgets\n", "- name: power\n"},
 			edit{"gadgets-operator", "power-operator"}, edit{"builder", "power-builder"})}
 	}
+	if c.prove != nil {
+		options.Prove, options.Prover = time.Minute, func(_ context.Context, of Proof) (*Proven, error) {
+			checkProof(t, of, group)
+			return c.prove, nil
+		}
+	}
 	tested, err := begin(options)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +182,11 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 		t.Logf("%+v", stage)
 		got := fmt.Sprintf("%s: %s", stage.Result, strings.Join(append([]string{stage.Message}, notes(stage)...), "\n"))
 		want, named := c.want[stage.Name]
-		if !named {
+		switch {
+		case named:
+		case stage.Name == "prove" && c.prove == nil:
+			want = "skipped: "
+		default:
 			want = "pass: "
 		}
 		result, text, _ := strings.Cut(want, ": ")
@@ -186,6 +202,34 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 	}
 	if len(tested.report.Stages) != 1+len(steps) || tested.report.Failed() != slices.ContainsFunc(tested.report.Stages, func(s Stage) bool { return s.Result == Fail }) {
 		t.Errorf("the report is %+v", tested.report)
+	}
+}
+
+// checkProof checks what a prover gets: the operator starts with the environment and arguments that it has in the bundle.
+func checkProof(t *testing.T, of Proof, group string) {
+	t.Helper()
+	for _, part := range []string{"'WATCH_NAMESPACE={namespace}'", "'POD_NAMESPACE={namespace}'", "'GREETING=hello {namespace}'", "'--group=" + group + "'"} {
+		if !strings.Contains(of.Run, part) {
+			t.Errorf("the command lacks %s: %s", part, of.Run)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	run := exec.CommandContext(ctx, "/bin/sh", "-c", of.Run)
+	run.Env = append(os.Environ(), "KUBECONFIG=/nowhere")
+	if output, err := run.CombinedOutput(); err == nil || !strings.Contains(string(output), "/nowhere") { // it has accepted its environment
+		t.Errorf("%s: %v, %s", of.Run, err, output)
+	}
+	if len(of.CRDs) != 1 || len(of.Samples) != 1 || of.Samples[0].GetNamespace() != "" || of.Budget != time.Minute {
+		t.Errorf("the prover gets %+v", of)
+	}
+	var granted []string
+	for _, one := range of.Permissions {
+		rules, _, err := unstructured.NestedSlice(one.Object, "rules")
+		granted = append(granted, fmt.Sprintf("%s %s %d %v", one.GetKind(), one.GetName(), len(rules), err))
+	}
+	if strings.Join(granted, ", ") != "Role gadgets.v1.1.0 4 <nil>" {
+		t.Errorf("the prover gets %s", granted)
 	}
 }
 
@@ -296,6 +340,18 @@ func TestNoProgress(t *testing.T) {
 	cancel()
 	if err := tested.await(ctx, func(time.Duration) (bool, string, error) { return false, "", nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestPlaceless(t *testing.T) {
+	t.Parallel()
+	tested := &test{namespace: "bt"}
+	for text, want := range map[string]string{
+		"'A=bt' --ns=bt bt": "'A={namespace}' --ns={namespace} {namespace}", "bt,other-bt": "{namespace},{namespace}", "bt-x.bt.y xbt Xbt": "bt-x.bt.y xbt Xbt",
+	} {
+		if got := tested.placeless(text); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
 	}
 }
 

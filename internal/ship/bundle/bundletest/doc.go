@@ -8,6 +8,7 @@
 //	delete       all custom resources can be deleted
 //	permissions  no request of the operator was refused
 //	uninstall    nothing is left
+//	prove        faults, on another cluster, do not change what the operator does
 //
 // The cluster is new, so nothing in it is from elsewhere, and its audit log has all requests of the operator. The catalog is in a registry of
 // this process on loopback. The operator runs in pods on a container node, or as a process on this machine in place of its pods.

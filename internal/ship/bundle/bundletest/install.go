@@ -137,7 +137,6 @@ var final = []string{"Unsatisfiable", "UnusableBundles", "InvalidChannel", "Bund
 
 // installed waits until a version is installed, and nothing of the version before is left.
 func (t *test) installed(ctx context.Context, v *version) look {
-	var unmet time.Time // since when requirements of a complete plan are not met
 	return func(time.Duration) (bool, string, error) {
 		state, err := olm.Read(ctx, t.client, t.namespace)
 		if err == nil {
@@ -163,7 +162,10 @@ func (t *test) installed(ctx context.Context, v *version) look {
 		}
 		wrong := hopeless(state, of)
 		if wrong == "" {
-			wrong = missing(state, v, &unmet)
+			wrong, err = t.missing(ctx, state, v)
+		}
+		if err != nil {
+			return false, "", err
 		}
 		if wrong != "" {
 			return false, "", errors.New(wrong)
@@ -187,42 +189,69 @@ func hopeless(state *olm.State, of *olm.Subscription) string {
 	return ""
 }
 
-// missing returns the requirements of a version that are not met although all its objects were written, or "".
-func missing(state *olm.State, v *version, since *time.Time) string {
+// missing returns the requirements of a version that are not met although all its objects were written, or "". It returns them only if
+// waiting cannot help: until the manager has seen an object, it reports that it does not exist.
+func (t *test) missing(ctx context.Context, state *olm.State, v *version) (string, error) {
 	for i := range state.Versions {
 		found := &state.Versions[i]
 		if found.Name != v.CSV.Name {
 			continue
 		}
 		if found.Status.Phase == olm.PhaseFailed {
-			return fmt.Sprintf("%s is Failed: %s: %s", found.Name, found.Status.Reason, found.Status.Message)
+			return fmt.Sprintf("%s is Failed: %s: %s", found.Name, found.Status.Reason, found.Status.Message), nil
 		}
 		if found.Status.Phase != olm.PhasePending || found.Status.Reason != "RequirementsNotMet" || !written(state, v) {
-			break
+			return "", nil
 		}
-		if since.IsZero() {
-			*since = time.Now()
+		for _, one := range found.Status.RequirementStatus {
+			lacks, err := t.lacks(ctx, one)
+			if err != nil {
+				return "", err
+			}
+			if lacks {
+				return "requirements are not met: " + strings.Join(unmetOf(found), "; "), nil
+			}
 		}
-		if time.Since(*since) < timing.unmet {
-			return ""
-		}
-		return "requirements are not met: " + strings.Join(unmetOf(found), "; ")
 	}
-	*since = time.Time{}
-	return ""
+	return "", nil
 }
 
-// written reports whether the plan of a version is complete.
+// lacks reports whether the cluster does not have what a requirement is about, whatever the manager has seen of it: a newer version of
+// Kubernetes, or a CustomResourceDefinition that no other operator provides.
+func (t *test) lacks(ctx context.Context, one olm.Requirement) (bool, error) {
+	switch {
+	case met(one):
+		return false, nil
+	case one.Kind == "ClusterServiceVersion":
+		return true, nil
+	case one.Kind != "CustomResourceDefinition":
+		return false, nil
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.GroupVersionKind{Group: one.Group, Version: "v1", Kind: one.Kind})
+	object.SetName(one.Name)
+	found, err := t.client.Get(ctx, object)
+	return found == nil, err
+}
+
+func met(one olm.Requirement) bool {
+	return one.Status == "Present" || one.Status == "Satisfied" || one.Status == "DeploymentFound"
+}
+
+// written reports whether all objects of a version and of what it depends on were written.
 func written(state *olm.State, v *version) bool {
-	return slices.ContainsFunc(state.Plans, func(plan olm.InstallPlan) bool {
-		return plan.Status.Phase == olm.PlanComplete && slices.Contains(plan.Spec.ClusterServiceVersionNames, v.CSV.Name)
-	})
+	ours := func(plan olm.InstallPlan) bool {
+		return slices.Contains(plan.Spec.ClusterServiceVersionNames, v.CSV.Name)
+	}
+	open := func(plan olm.InstallPlan) bool { return plan.Status.Phase != olm.PlanComplete }
+	waits := func(of olm.Subscription) bool { return of.Status.InstalledCSV == "" }
+	return slices.ContainsFunc(state.Plans, ours) && !slices.ContainsFunc(state.Plans, open) && !slices.ContainsFunc(state.Subscriptions, waits)
 }
 
 func unmetOf(found *olm.Version) []string {
 	var all []string
 	for _, one := range found.Status.RequirementStatus {
-		if one.Status == "Present" || one.Status == "Satisfied" || one.Status == "Created" {
+		if met(one) {
 			continue
 		}
 		line := fmt.Sprintf("%s %s: %s", one.Kind, one.Name, one.Status)

@@ -66,7 +66,7 @@ func (t *test) startOperator(ctx context.Context, v *version) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	t.operator = &operator{started, log}
+	t.operator, t.pod = &operator{started, log}, pod
 	return append([]string{"the Deployment is simulated, and the operator runs as a process: " + v.command}, pod.notes...), nil
 }
 

@@ -37,6 +37,9 @@ type Options struct {
 	Mode bundle.InstallMode
 	// Idle is the time without any progress after which a stage fails. The default is DefaultIdle.
 	Idle time.Duration
+	// Prove is the time in which test cases with faults are started, which Prover runs. It needs Run. 0: there are none.
+	Prove  time.Duration
+	Prover Prover
 	// Keep keeps the cluster.
 	Keep bool
 	// Progress receives a line for each step. The default drops them.

@@ -27,7 +27,8 @@ type test struct {
 	registry  *registryServer
 	namespace string
 	operator  *operator
-	crashed   bool // the operator ended by itself
+	pod       *podEnvironment // of the operator that was started last
+	crashed   bool            // the operator ended by itself
 	watching  *watching
 	samples   []*unstructured.Unstructured // created
 	before    objects
@@ -108,6 +109,7 @@ var steps = []step{
 	{"delete", []string{"install"}, (*test).deleteSamples, true},
 	{"permissions", []string{"install"}, (*test).checkPermissions, false},
 	{"uninstall", []string{"install", "delete"}, (*test).uninstall, true},
+	{"prove", []string{"install", "samples", "upgrade"}, (*test).prove, false},
 }
 
 // skipError is the reason of a stage that has nothing to test.

@@ -6,16 +6,13 @@ import "time"
 const DefaultIdle = 2 * time.Minute
 
 // timing holds the durations of this package.
-var timing = struct{ interval, settled, unmet, stopGrace, unused, down time.Duration }{
+var timing = struct{ interval, settled, stopGrace, unused, down time.Duration }{
 	// interval is the interval between two looks at the cluster.
 	interval: 200 * time.Millisecond,
 
 	// settled is the time without a change after which an object counts as it is, although it does not report whether it is ready, and after
 	// which an operator that was upgraded has looked at its objects.
 	settled: 10 * time.Second,
-
-	// unmet is the time for which the manager may not have seen yet that a requirement is met.
-	unmet: 5 * time.Second,
 
 	// stopGrace is the time that the operator has to end.
 	stopGrace: 5 * time.Second,

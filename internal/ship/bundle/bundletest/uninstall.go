@@ -185,6 +185,14 @@ func isOfNamespace(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "ConfigMap" && object.GetName() == "kube-root-ca.crt" || object.GetKind() == "ServiceAccount" && object.GetName() == "default"
 }
 
+// isOfManager reports whether an object belongs to the lifecycle manager, which may write it at any time after its start.
+func isOfManager(object *unstructured.Unstructured) bool {
+	return object.GetNamespace() == managerNamespace || object.GetKind() == "APIService" && object.GetName() == packageService
+}
+
+// managerNamespace is the namespace of a lifecycle manager that runs on this machine, and packageService the APIService of its PackageManifests.
+const managerNamespace, packageService = "olm-system", "v1.packages.operators.coreos.com"
+
 // listers is the number of kinds that are listed at the same time.
 const listers = 16
 
@@ -207,7 +215,7 @@ func (t *test) list(ctx context.Context) (objects, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, one := range found {
-				if !slices.Contains(transient, one.GetKind()) && !isOfNamespace(one) && (t.mine == nil || t.mine(one)) {
+				if !slices.Contains(transient, one.GetKind()) && !isOfNamespace(one) && !isOfManager(one) && (t.mine == nil || t.mine(one)) {
 					all[one.GetUID()] = one
 				}
 			}
