@@ -200,3 +200,20 @@ func TestDeletedBeforeItAdopts(t *testing.T) {
 	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(other), other))
 	w.Must(w.Delete(t.Context(), other))
 }
+
+// An installed version that somebody labels as a copy stays installed.
+func TestInstalledVersionLabeledAsACopy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	csv := w.csv(memcached)
+	w.Add(w.operatorGroup("group"))
+	w.Add(w.requirements()...)
+	w.Add(csv)
+	installed := w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseSucceeded, "")
+	w.Must(w.Patch(t.Context(), csv, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"olm.copiedFrom":"nowhere"}}}`))))
+	w.Await(installed.Name, "has lost the label", func(csv *v1alpha1.ClusterServiceVersion) bool { return !csv.Copied() })
+	w.quiet()
+	w.AwaitPhase(installed.Name, v1alpha1.PhaseSucceeded, "")
+	w.Must(w.Delete(t.Context(), csv))
+	w.AwaitGone(installed)
+}

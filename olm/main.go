@@ -83,7 +83,8 @@ func options(cache string, csvs *csv.Composer, manifests bool) []operon.Option {
 		operon.Manage(&subscription.Composer{Clock: clock.RealClock{}, Catalogs: all, Global: globalNamespace}),
 		operon.Setup(csv.SetupSweeper),
 		operon.Manage(group.Composer{Clock: clock.RealClock{}}),
-		operon.Manage(csvs),
+		operon.Setup(csv.SetupCopies),
+		operon.Manage(csvs, operon.RetireFinalizers(v1alpha1.FinalizerOLM), operon.Selector(csv.Originals())),
 	}
 	if !manifests {
 		return made

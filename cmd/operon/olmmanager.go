@@ -123,17 +123,20 @@ func newOLMUninstall() *cobra.Command {
 		Use:   "uninstall",
 		Short: "Uninstall the lifecycle manager from a cluster",
 		Long: `Uninstall the lifecycle manager that "operon olm install" installed. The command refuses to do so while
-operators are installed: remove them with "operon olm remove" first. With --keep-operators, they keep
-running, but nothing repairs or upgrades them.
+operators are installed: remove them with "operon olm remove" first. With --hand-back, the manager is stopped
+and its operators become those of the Operator Lifecycle Manager again, which you start afterwards; they keep
+running all the time. With --keep-operators, they keep running, but nothing repairs or upgrades them.
 
 The manager's CRDs, with catalogs and groups, stay, unless you add --delete-crds.`,
 		Example: `  operon olm uninstall --context staging --dry-run
+  operon olm uninstall --context staging --hand-back
   operon olm uninstall --context staging --delete-crds`,
 		Args: noArguments,
 	}
 	whereFlags(command, &options.Where)
 	set := command.Flags()
 	set.BoolVar(&options.KeepOperators, "keep-operators", false, "uninstall the manager although operators are installed")
+	set.BoolVar(&options.HandBack, "hand-back", false, "make the operators those of the Operator Lifecycle Manager again")
 	set.BoolVar(&deleteCRDs, "delete-crds", false, "delete the manager's CRDs with all catalogs and groups, too")
 	set.BoolVar(&options.DryRun, "dry-run", false, "print what would be removed, and remove nothing")
 	set.StringVarP(&options.Namespace, "namespace", "n", "", "namespace of the manager (default olm-system)")
@@ -143,8 +146,13 @@ The manager's CRDs, with catalogs and groups, stay, unless you add --delete-crds
 		if err := errors.Join(output.check(), resolveCluster(&options.Where)); err != nil {
 			return err
 		}
-		if options.KeepOperators && deleteCRDs {
+		switch {
+		case options.KeepOperators && deleteCRDs:
 			return usageError{errors.New("--delete-crds deletes the operators, which --keep-operators keeps: use one or the other")}
+		case options.HandBack && deleteCRDs:
+			return usageError{errors.New("--delete-crds deletes the operators, which --hand-back keeps: use one or the other")}
+		case options.HandBack && options.KeepOperators:
+			return usageError{errors.New("--hand-back keeps the operators, and leaves them to another manager: use it without --keep-operators")}
 		}
 		options.KeepData, options.Progress = !deleteCRDs, command.ErrOrStderr()
 		removal, err := lifecycle.Uninstall(command.Context(), options)

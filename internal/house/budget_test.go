@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 161_500
+const totalLines = 162_000
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -31,7 +31,7 @@ var budgets = map[string]budget{
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
-	"internal/olm/api/v1alpha1":  {710, 50},  // the kinds of one API
+	"internal/olm/api/v1alpha1":  {720, 50},  // the kinds of one API
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
 	"internal/prove/oracle":     {2110, 8},
@@ -50,13 +50,13 @@ var budgets = map[string]budget{
 	"internal/tools/scaffold":   {3710, 15}, // with projects of charts and of roles
 	"internal/tools/olm":        {1780, 34}, // the objects of five kinds, the bill, and explanations, which need the same state
 	"internal/tools/up":         {3100, 12}, // with what `operon test` needs of a running operator
-	"cmd/operon":                {5060, 1},  // with images of catalogs, serving and changing them, and ten commands for the lifecycle manager
+	"cmd/operon":                {5170, 1},  // with images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
 	"cluster/internal/instance": {2200, 19}, // with the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/sim":      {2300, 5},
 
-	"olm/internal/csv": {1700, 4}, // what runs for a version, and its place beside the versions before and after it
-	// Eight stages on one cluster, and the operator as a process with what its pods have.
-	"internal/ship/bundle/bundletest": {2200, 5},
+	"olm/internal/csv": {2120, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
+	// Nine stages on one cluster, and the operator as a process with what its pods have.
+	"internal/ship/bundle/bundletest": {2350, 8},
 
 	"internal/olm/resolve":       {2350, 20}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},

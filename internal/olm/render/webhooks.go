@@ -205,3 +205,12 @@ func Conversions(servers []*Server, certificates map[string]Certificate) []Conve
 	}
 	return all
 }
+
+// WebhookNames returns the names of the webhook configurations of a version.
+func WebhookNames(csv *v1alpha1.ClusterServiceVersion) []string {
+	var all []string
+	for _, one := range csv.Spec.WebhookDefinitions {
+		all = append(all, configurationName(csv, one))
+	}
+	return all
+}

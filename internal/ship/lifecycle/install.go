@@ -48,13 +48,17 @@ type Options struct {
 	Foretold func(*deploy.Result) error
 }
 
-// Install installs the manager and waits until it is ready. Before anything is written, all objects are tried.
+// Install installs the manager and waits until it is ready. Before anything is written, all objects are tried. It refuses to do so while the
+// Operator Lifecycle Manager runs.
 func Install(ctx context.Context, options Options) (*deploy.Result, error) {
 	m, err := manager.Open(ctx, func(doing string) { options.say("%s", doing) })
 	if err != nil {
 		return nil, err
 	}
 	options.Dir = m.Dir
+	if err := alone(ctx, options.Where); err != nil {
+		return nil, err
+	}
 	how := deploy.Options{Target: options.Target, Image: options.Image, Memory: cmp.Or(options.Memory, DefaultMemory), Replicas: 1, Scratch: true, DryRun: true}
 	scratch, made, to, err := options.image(ctx, m)
 	if err != nil {
@@ -188,19 +192,26 @@ type UninstallOptions struct {
 
 	// KeepOperators uninstalls the manager although it has installed operators. They keep running.
 	KeepOperators bool
+	// HandBack makes the operators those of the Operator Lifecycle Manager again. They keep running.
+	HandBack bool
 }
 
-// Uninstall uninstalls the manager. It refuses to do so while there are operators that it has installed, unless they are to be kept.
+// Uninstall uninstalls the manager. It refuses to do so while there are operators that it has installed, unless they are to be kept or handed
+// back.
 func Uninstall(ctx context.Context, options UninstallOptions) (*deploy.Removal, error) {
 	m, err := manager.Open(ctx, func(string) {})
 	if err != nil {
 		return nil, err
 	}
 	options.Dir = m.Dir
-	if !options.KeepOperators {
-		if err := unused(ctx, options.Where); err != nil {
-			return nil, err
-		}
+	switch {
+	case options.HandBack:
+		err = handBack(ctx, options)
+	case !options.KeepOperators:
+		err = unused(ctx, options.Where)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return deploy.Undeploy(ctx, options.UndeployOptions)
 }
@@ -225,7 +236,7 @@ func unused(ctx context.Context, where up.Where) error {
 		return fmt.Errorf("whether operators are installed is not known: %s; --keep-operators does not look", state.Lacks[0])
 	case len(state.Versions) > 0:
 		first := state.Versions[0]
-		return fmt.Errorf("operators are installed (%d), such as %s in namespace %s: remove them with `operon olm remove`, or add --keep-operators: they keep running, and nothing repairs or upgrades them",
+		return fmt.Errorf("operators are installed (%d), such as %s in namespace %s: remove them with `operon olm remove`, hand them back to the Operator Lifecycle Manager with --hand-back, or add --keep-operators: they keep running, and nothing repairs or upgrades them",
 			len(state.Versions), first.Name, first.Namespace)
 	}
 	return nil

@@ -30,6 +30,31 @@ func TestInstall(t *testing.T) {
 	if _, err := lifecycle.Install(t.Context(), lifecycle.Options{Target: target}); err == nil || !strings.Contains(err.Error(), "want --image NAME, or --push NAME") {
 		t.Errorf("without an image: %v", err)
 	}
+	other := &unstructured.Unstructured{}
+	other.SetUnstructuredContent(map[string]any{"spec": map[string]any{
+		"replicas": int64(1), "selector": map[string]any{"matchLabels": map[string]any{"app": "olm-operator"}},
+		"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "olm-operator"}}, "spec": map[string]any{
+			"containers": []any{map[string]any{"name": "olm-operator", "image": "registry.example.com/olm:1.0"}},
+		}},
+	}})
+	other.SetAPIVersion("apps/v1")
+	other.SetKind("Deployment")
+	other.SetNamespace(metav1.NamespaceDefault)
+	other.SetName("olm-operator")
+	connection, err := kube.New(env.Config, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connection.Apply(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lifecycle.Install(t.Context(), lifecycle.Options{Target: target, Image: "registry.example.com/operon-olm:1.0"}); err == nil ||
+		!strings.HasPrefix(err.Error(), "Deployment default/olm-operator runs the Operator Lifecycle Manager") {
+		t.Errorf("beside OLM: %v", err)
+	}
+	if _, err := connection.Merge(t.Context(), other, map[string]any{"spec": map[string]any{"replicas": 0}}); err != nil {
+		t.Fatal(err)
+	}
 	var foretold []string
 	result, err := lifecycle.Install(t.Context(), lifecycle.Options{Target: target, Image: "registry.example.com/operon-olm:1.0", Foretold: func(will *deploy.Result) error {
 		foretold = will.Created
@@ -56,10 +81,7 @@ func TestInstall(t *testing.T) {
 	group.SetGroupVersionKind(olm.Versions.GroupVersion().WithKind("ClusterServiceVersion"))
 	group.SetNamespace(metav1.NamespaceDefault)
 	group.SetName("one.v1")
-	connection, err := kube.New(env.Config, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	connection.Refresh() // the kind is new
 	if _, err := connection.Apply(t.Context(), group); err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +89,15 @@ func TestInstall(t *testing.T) {
 	if _, err := lifecycle.Uninstall(t.Context(), uninstall); err == nil || !strings.HasPrefix(err.Error(), "operators are installed (1), such as one.v1 in namespace default: remove them") {
 		t.Errorf("with an operator: %v", err)
 	}
-	uninstall.KeepOperators = true
+	uninstall.KeepOperators, uninstall.DryRun = true, true
+	if would, err := lifecycle.Uninstall(t.Context(), uninstall); err != nil || !slices.Contains(would.Removed, "Deployment olm-system/olm") {
+		t.Errorf("with --keep-operators, the command would remove %+v, %v", would, err)
+	}
+	uninstall.KeepOperators, uninstall.DryRun, uninstall.HandBack = false, false, true
 	removal, err := lifecycle.Uninstall(t.Context(), uninstall)
+	if !strings.Contains(progress.String(), "handed 0 objects back") { // no manager has marked any
+		t.Errorf("the progress is %s", progress.String())
+	}
 	if err != nil || !slices.Contains(removal.Removed, "Deployment olm-system/olm") {
 		t.Fatalf("%+v, %v", removal, err)
 	}

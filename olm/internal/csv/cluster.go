@@ -34,10 +34,8 @@ var clusterKinds = []schema.GroupVersionKind{
 // it. Only administrators of the cluster can create such objects. Those that the next version has too are left behind for its plan, but not
 // before the plan writes them. Those that the version before had are adopted when that is gone: until then it needs them, and gets them back
 // if the upgrade is given up.
-func (n *neighbors) clusterScoped(ctx context.Context, out *operon.Composition) error {
-	own := client.MatchingLabels{
-		render.LabelOwnerKind: "ClusterServiceVersion", render.LabelOwnerNamespace: n.csv.Namespace, render.LabelOwner: render.Labels(n.csv)[render.LabelOwner],
-	}
+func (n *neighbors) clusterScoped(ctx context.Context, out *operon.Composition, p *pass) error {
+	own := n.labels()
 	declared := map[string]bool{}
 	for _, child := range out.Children() {
 		declared[child.GetObjectKind().GroupVersionKind().Kind+"/"+child.GetName()] = true
@@ -61,7 +59,7 @@ func (n *neighbors) clusterScoped(ctx context.Context, out *operon.Composition) 
 			return err
 		}
 		for i := range list.Items {
-			if key := kind.Kind + "/" + list.Items[i].GetName(); !declared[key] {
+			if key := kind.Kind + "/" + list.Items[i].GetName(); !declared[key] && !p.isDouble(&list.Items[i]) {
 				n.keep(out, &list.Items[i], next[key])
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -75,6 +76,12 @@ type pass struct {
 	granted string
 	// changed means that permissions were granted for another digest than the present one.
 	changed bool
+	// doubles are objects of another lifecycle manager that do what objects of this one do. They are deleted when those exist.
+	doubles []client.Object
+	// controlled are objects that an object of another lifecycle manager controls.
+	controlled []*metav1.PartialObjectMetadata
+	// shared are the names of Deployments whose fields another lifecycle manager owns, too.
+	shared []string
 	// held means that the objects of the operator were not declared.
 	held bool
 }
@@ -179,7 +186,9 @@ func (n *neighbors) refused(ctx context.Context, out *operon.Composition, group 
 // run declares what runs an operator.
 func (c *Composer) run(ctx context.Context, n *neighbors, out *operon.Composition, group render.Group, p *pass) error {
 	for _, object := range render.Condition(n.csv) {
-		out.Child(object)
+		if err := n.condition(ctx, out, object, p); err != nil {
+			return err
+		}
 	}
 	if p.granted != "" { // what is applied by hand grants nothing to users either
 		for _, object := range render.APIRoles(n.csv) {
@@ -195,10 +204,16 @@ func (c *Composer) run(ctx context.Context, n *neighbors, out *operon.Compositio
 	if err != nil {
 		return err
 	}
-	if err := n.clusterScoped(ctx, out); err != nil {
+	wanted, _ := objects(n.csv, group, certificates)
+	p.doubles = n.oldWebhooks(wanted, live)
+	if p.granted != "" {
+		if err := n.oldPermissions(ctx, out, group, p); err != nil {
+			return err
+		}
+	}
+	if err := n.clusterScoped(ctx, out, p); err != nil {
 		return err
 	}
-	wanted, _ := objects(n.csv, group, certificates)
 	n.declare(out, wanted, live, p)
 	return nil
 }

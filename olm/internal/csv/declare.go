@@ -33,6 +33,9 @@ func (n *neighbors) declare(out *operon.Composition, wanted []render.Child, live
 		case handed:
 		case kind == "Deployment":
 			deployments[child.GetName()] = child.Object
+			if live.objects[keyOf(child)].Labels[labelSpecHash] != "" {
+				p.shared = append(p.shared, child.GetName())
+			}
 			p.deployments = append(p.deployments, child.GetName())
 		case kind == "APIService":
 			p.apis = append(p.apis, child.GetName())
@@ -64,6 +67,13 @@ func (n *neighbors) existing(ctx context.Context, out *operon.Composition, group
 		kinds[kind] = true
 		if err := n.live(ctx, out, kind, found.objects); err != nil {
 			return found, err
+		}
+	}
+	if n.unsettled() {
+		for _, object := range wanted {
+			if err := n.find(ctx, out, object.Object, found.objects); err != nil {
+				return found, err
+			}
 		}
 	}
 	if n.handsOver() {
@@ -116,6 +126,9 @@ func (n *neighbors) ownedBefore(object metav1.PartialObjectMetadata) bool {
 // ours reports whether an object was made for this version or for the one that it replaces, also by another lifecycle manager. Other objects
 // are never adopted, because a bundle could then take over anything.
 func (n *neighbors) ours(object client.Object) bool {
+	if n.refersTo(object) {
+		return true
+	}
 	labels := object.GetLabels()
 	if labels[render.LabelOwnerKind] != "ClusterServiceVersion" || labels[render.LabelOwnerNamespace] != n.csv.Namespace {
 		return false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,7 +27,11 @@ func (*Composer) Finalize(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 	if err := out.Client().List(ctx, &others, client.InNamespace(csv.Namespace)); err != nil {
 		return err
 	}
+	others.Items = slices.DeleteFunc(others.Items, func(one v1alpha1.ClusterServiceVersion) bool { return one.Copied() })
 	if err := endConversions(ctx, csv, others.Items, out); err != nil {
+		return err
+	}
+	if err := deleteLeft(ctx, csv, out.Client()); err != nil {
 		return err
 	}
 	return deleteUnadopted(ctx, csv, others.Items, out.Client())

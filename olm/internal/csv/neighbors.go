@@ -38,7 +38,7 @@ func neighborsOf(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *
 	for i := range list.Items {
 		other := &list.Items[i]
 		switch {
-		case other.UID == csv.UID:
+		case other.UID == csv.UID || other.Copied():
 		case other.Namespace == csv.Namespace && other.Name == csv.Spec.Replaces:
 			n.before = other
 		case other.Namespace == csv.Namespace && other.Spec.Replaces == csv.Name && phase.RolledBack(other):

@@ -24,6 +24,9 @@ func (c *Composer) Observe(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 	if p == nil || !p.complete {
 		return nil // Compose failed
 	}
+	if err := c.replaceOLM(ctx, csv, p, seen); err != nil {
+		return err
+	}
 	csv.Status.RequirementStatus, csv.Status.PermissionsDigest, csv.Status.Config = p.requirements, p.granted, p.config
 	if p.held {
 		if p.facts.RequirementsMet {

@@ -57,6 +57,9 @@ func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, gr
 			continue
 		}
 		foreign, err := n.foreign(ctx, out, object)
+		if err == nil && n.unsettled() {
+			err = n.find(ctx, out, object, live.objects)
+		}
 		if err != nil {
 			return err
 		}
@@ -89,9 +92,9 @@ func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digest
 }
 
 // foreign reports whether a ServiceAccount was made by somebody else. It is used as it is, and stays when the operator is removed.
-func (*neighbors) foreign(ctx context.Context, out *operon.Composition, account client.Object) (bool, error) {
+func (n *neighbors) foreign(ctx context.Context, out *operon.Composition, account client.Object) (bool, error) {
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: account.GetNamespace(), Name: account.GetName()}}
 	live.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
 	found, err := out.Get(ctx, live)
-	return found && live.Labels[render.LabelOwnerKind] == "", err
+	return found && live.Labels[render.LabelOwnerKind] == "" && !n.refersTo(live), err
 }

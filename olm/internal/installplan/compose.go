@@ -39,6 +39,10 @@ const AnnotationReplaces = "olm.replaces"
 // CustomResourceDefinitions. It is the version that has replaced the installed one and was rolled back.
 const AnnotationRestores = "olm.restores"
 
+// AnnotationTakesOver is on a plan that writes nothing: it only grants the permissions of an installed version again, as its bundle has them. Its
+// Subscription makes it for a version that another lifecycle manager has installed.
+const AnnotationTakesOver = "olm.takes-over"
+
 // Reasons of the Ready condition of a plan.
 const (
 	ReasonRequiresApproval = "RequiresApproval"
@@ -117,7 +121,7 @@ func (c *Composer) end(of *v1alpha1.InstallPlan) *pass {
 // Compose implements operon.Composer. The objects are children until all are written, and are left behind then: they belong to the
 // ClusterServiceVersion.
 func (c *Composer) Compose(ctx context.Context, of *v1alpha1.InstallPlan, out *operon.Composition) (failed error) {
-	if of.Status.Phase == v1alpha1.PlanComplete {
+	if of.Status.Phase == v1alpha1.PlanComplete || isForeign(of) {
 		return nil
 	}
 	p := c.begin(of)
@@ -140,6 +144,9 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.InstallPlan, out *o
 	}
 	if err := c.limited(ctx, of, bundles, out); err != nil {
 		return c.refuse(err, p, out)
+	}
+	if of.Annotations[AnnotationTakesOver] != "" {
+		return nil
 	}
 	for _, objects := range bundles {
 		if err := c.install(ctx, of, objects, p, out); err != nil {
@@ -215,7 +222,10 @@ func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pas
 		found.Replaces, found.PermissionsDigest = of.Annotations[AnnotationReplaces], digest
 		p.lookups = append(p.lookups, found)
 		written := objects.All()
-		if of.Annotations[AnnotationRestores] != "" {
+		switch {
+		case of.Annotations[AnnotationTakesOver] != "":
+			written = nil
+		case of.Annotations[AnnotationRestores] != "":
 			written = objects.Others
 		}
 		for _, object := range written {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	coreplan "github.com/operon-framework/operon/internal/core/plan"
 
 	extensionv1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
@@ -26,7 +27,7 @@ func unowned(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *
 	for i := range list.Items {
 		other := &list.Items[i]
 		version, owns := owned(other, wanted.GetName())
-		if !owns || concerns(of, other) {
+		if !owns || concerns(of, other) || other.Copied() {
 			continue
 		}
 		if name := plan.PackageOf(other); own != "" && name != "" && name != own {
@@ -48,6 +49,12 @@ func extensionOf(of *v1alpha1.InstallPlan) *metav1.OwnerReference {
 		return nil
 	}
 	return &metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
+}
+
+// isForeign reports whether another lifecycle manager made a plan for a Subscription. It stays as it is, and is deleted with the Subscription.
+func isForeign(of *v1alpha1.InstallPlan) bool {
+	return of.Annotations[AnnotationBundles] == "" && of.Labels[coreplan.OwnerLabel] == "" &&
+		slices.ContainsFunc(of.OwnerReferences, func(one metav1.OwnerReference) bool { return one.Kind == "Subscription" })
 }
 
 // concerns reports whether a plan installs or replaces a version.

@@ -3,6 +3,7 @@ package installplan
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,11 +91,17 @@ func (w *writing) declare(ctx context.Context, object *unstructured.Unstructured
 
 // mine reports whether a lifecycle manager made an object for the version of the plan or the one before.
 func (w *writing) mine(live client.Object) bool {
+	versions := []string{w.csv, w.of.Annotations[AnnotationReplaces], w.of.Annotations[AnnotationRestores]}
+	if live.GetNamespace() != "" && slices.ContainsFunc(live.GetOwnerReferences(), func(one metav1.OwnerReference) bool {
+		return one.Kind == kindCSV && one.APIVersion == v1alpha1.GroupVersion.String() && slices.Contains(versions, one.Name)
+	}) {
+		return true // OLM sets no labels on objects that garbage collection deletes
+	}
 	labels := live.GetLabels()
 	if labels[render.LabelOwnerKind] != kindCSV || labels[render.LabelOwnerNamespace] != w.of.Namespace {
 		return false
 	}
-	for _, version := range []string{w.csv, w.of.Annotations[AnnotationReplaces], w.of.Annotations[AnnotationRestores]} {
+	for _, version := range versions {
 		if version != "" && labels[render.LabelOwner] == operon.Name(63, version) {
 			return true
 		}

@@ -161,12 +161,13 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *na
 	if err != nil {
 		return err
 	}
+	granting := c.takeOver(of, n, outcome.Installed, out)
 	for _, done := range n.plansOf(of) {
 		if n.isRolledBack(done) {
 			keepPlan(done, out)
 			continue
 		}
-		if done.Status.Phase == v1alpha1.PlanComplete && done.Name != wanted.Name && slices.Contains(done.Spec.ClusterServiceVersionNames, p.installed) {
+		if done.Status.Phase == v1alpha1.PlanComplete && done.Name != wanted.Name && !slices.Contains(granting, done.Name) && slices.Contains(done.Spec.ClusterServiceVersionNames, p.installed) {
 			keepPlan(done, out) // it may not have granted all permissions of the installed version yet
 		}
 	}
@@ -198,7 +199,7 @@ func (p *pass) report(plan *v1alpha1.InstallPlan, out *operon.Composition) {
 // permissions of a version come from its plan. They are found by their content, because the status may have been lost when the manager was
 // killed.
 func (c *Composer) keep(of *v1alpha1.Subscription, n *namespace, outcome resolve.Outcome, out *operon.Composition, p *pass) {
-	restores := c.restore(of, n, outcome, out)
+	others := append(c.restore(of, n, outcome, out), c.takeOver(of, n, outcome.Installed, out)...)
 	for _, live := range n.plansOf(of) {
 		names := live.Spec.ClusterServiceVersionNames
 		if n.isRolledBack(live) {
@@ -208,7 +209,7 @@ func (c *Composer) keep(of *v1alpha1.Subscription, n *namespace, outcome resolve
 		if live.Status.Phase == v1alpha1.PlanComplete && !slices.Contains(names, p.installed) && !slices.Contains(names, p.chosen) {
 			continue
 		}
-		if !slices.Contains(restores, live.Name) {
+		if !slices.Contains(others, live.Name) {
 			keepPlan(live, out)
 		}
 		p.report(live, out)
@@ -228,7 +229,7 @@ func (n *namespace) plansOf(of *v1alpha1.Subscription) []*v1alpha1.InstallPlan {
 
 func keepPlan(live *v1alpha1.InstallPlan, out *operon.Composition) {
 	kept := map[string]string{}
-	for _, key := range []string{installplan.AnnotationBundles, installplan.AnnotationReplaces, installplan.AnnotationRestores} {
+	for _, key := range []string{installplan.AnnotationBundles, installplan.AnnotationReplaces, installplan.AnnotationRestores, installplan.AnnotationTakesOver} {
 		if value := live.Annotations[key]; value != "" {
 			kept[key] = value
 		}

@@ -34,6 +34,8 @@ type namespace struct {
 	pending map[string]string
 	// rolledBack are the versions that exist and were given up, by name.
 	rolledBack map[string]*v1alpha1.ClusterServiceVersion
+	// foreign are the versions that another lifecycle manager has installed, by name. Their permissions are not granted by a plan yet.
+	foreign map[string]*v1alpha1.ClusterServiceVersion
 }
 
 // namespaceOf reads the Subscriptions, versions and catalogs of a namespace. The manager caches all of them anyway.
@@ -47,7 +49,8 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 			return nil, err
 		}
 	}
-	n := &namespace{problem: resolve.Problem{Namespace: name}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}, rolledBack: map[string]*v1alpha1.ClusterServiceVersion{}}
+	n := &namespace{problem: resolve.Problem{Namespace: name}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}, rolledBack: map[string]*v1alpha1.ClusterServiceVersion{}, foreign: map[string]*v1alpha1.ClusterServiceVersion{}}
+	csvs.Items = slices.DeleteFunc(csvs.Items, func(one v1alpha1.ClusterServiceVersion) bool { return one.Copied() })
 	n.plans = slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool { return one.Namespace != name })
 	running := map[string]bool{} // by name, without versions that step back
 	for i := range csvs.Items {
@@ -58,6 +61,9 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 	for i := range csvs.Items {
 		if one := &csvs.Items[i]; one.Namespace == name && (stays(one) || n.returns(one)) {
 			running[one.Name] = true
+			if isForeign(one) {
+				n.foreign[one.Name] = one
+			}
 		}
 	}
 	for i := range sources.Items {

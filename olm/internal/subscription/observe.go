@@ -28,6 +28,9 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.Subscription, _ *oper
 	if p.plan != nil {
 		status.InstallPlanRef = reference(p.plan, "InstallPlan")
 	}
+	for _, kind := range conditionsOfOLM {
+		meta.RemoveStatusCondition(&status.Problems, kind)
+	}
 	for _, kind := range []string{conditionResolution, conditionUnhealthy, conditionPending, conditionPlanFailed} {
 		if kind != p.problem {
 			meta.RemoveStatusCondition(&status.Problems, kind)

@@ -193,6 +193,16 @@ type WebhookDescription struct {
 	ConversionCRDs []string `json:"conversionCRDs,omitempty"`
 }
 
+// FinalizerOLM is the finalizer that the Operator Lifecycle Manager sets on versions.
+const FinalizerOLM = "operators.coreos.com/csv-cleanup"
+
+// LabelCopiedFrom is on a copy of a version, which the Operator Lifecycle Manager makes in each namespace that the operator works in. Its value
+// is the namespace of the version.
+const LabelCopiedFrom = "olm.copiedFrom"
+
+// Copied reports whether this is a copy of a version in another namespace.
+func (c *ClusterServiceVersion) Copied() bool { return c.Labels[LabelCopiedFrom] != "" }
+
 // Phase is how far the installation of a version is.
 type Phase string
 

@@ -73,10 +73,10 @@ type InstallPlanStatus struct {
 	Plan []Step `json:"plan,omitempty"`
 	// StartTime is when the installation began.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// Steps are Resolved and Installed.
+	// Steps are Resolved and Installed. They have no schema: those of plans of the Operator Lifecycle Manager have no reason.
 	//
-	// +listType=map
-	// +listMapKey=type
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Steps []metav1.Condition `json:"conditions,omitempty"`
 	// Report is what the manager reports about its work.
 	Report `json:"manager,omitempty"`

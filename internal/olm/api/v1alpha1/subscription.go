@@ -129,10 +129,11 @@ type SubscriptionStatus struct {
 	RolledBack []RolledBack `json:"rolledBack,omitempty"`
 	// LastUpdated is when the status changed.
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
-	// Problems are conditions that only exist while they are true, such as ResolutionFailed.
+	// Problems are conditions that only exist while they are true, such as ResolutionFailed. They have no schema: those that the Operator
+	// Lifecycle Manager left behind may lack a reason or a time.
 	//
-	// +listType=map
-	// +listMapKey=type
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Problems []metav1.Condition `json:"conditions,omitempty"`
 	// Report is what the manager reports about its work.
 	Report `json:"manager,omitempty"`

@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -264,7 +265,13 @@ func (p *previewer) foreign(live *unstructured.Unstructured) bool {
 	if live.GetKind() == "ServiceAccount" || live.GetKind() == "ClusterServiceVersion" {
 		return false
 	}
-	return !olm.IsOwned(live.GetLabels(), p.Namespace, append(slices.Clone(p.CSVs), p.Replaces)...)
+	versions := append(slices.Clone(p.CSVs), p.Replaces)
+	if live.GetNamespace() != "" && slices.ContainsFunc(live.GetOwnerReferences(), func(one metav1.OwnerReference) bool {
+		return one.Kind == "ClusterServiceVersion" && slices.Contains(versions, one.Name)
+	}) {
+		return false // the Operator Lifecycle Manager sets no labels on it
+	}
+	return !olm.IsOwned(live.GetLabels(), p.Namespace, versions...)
 }
 
 // concealed removes the values of Secrets.
