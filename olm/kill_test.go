@@ -57,11 +57,13 @@ func live(t *testing.T, every int, stale lateness, want []string) []string {
 	for i, step := range []func(){
 		func() {
 			w.Add(w.operatorGroup("group"), source, sub)
-			w.awaitState("memcached-operator.v0.0.1 AtLatestKnown")
+			w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+			w.awaitState(first + " AtLatestKnown")
 		},
 		func() {
 			w.Must(w.Patch(t.Context(), source, client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"spec":{"image":%q}}`, newer.Spec.Image)))))
-			w.awaitState("memcached-operator.v0.0.2 AtLatestKnown")
+			w.AwaitPhase(second, v1alpha1.PhaseSucceeded, "")
+			w.awaitState(second + " AtLatestKnown")
 			w.AwaitGone(&v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named("memcached-operator.v0.0.1")})
 		},
 		func() {

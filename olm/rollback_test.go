@@ -111,6 +111,7 @@ func TestKilledRollback(t *testing.T) {
 	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
 	sub.Annotations = map[string]string{v1alpha1.AnnotationRollback: "true"}
 	w.Add(w.operatorGroup("group"), source, sub)
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	w.awaitState(first + " AtLatestKnown")
 	w.quiet()
 	before, pod := w.objects(t.Context()), w.readyPod()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,23 +181,25 @@ func (w *world) awaitState(want string) {
 			return err
 		}
 		if got := sub.Status.InstalledCSV + " " + sub.Status.State; got != want {
-			return fmt.Errorf("it is %s: %+v, %s", got, sub.Status, w.openPlans(ctx))
+			return fmt.Errorf("it is %s: %+v, \n%s", got, sub.Status, w.others(ctx))
 		}
 		return nil
 	})
 }
 
-// openPlans returns why the InstallPlans that are not complete are not.
-func (w *world) openPlans(ctx context.Context) string {
+// others describes the InstallPlans and versions of the namespace.
+func (w *world) others(ctx context.Context) string {
 	var plans v1alpha1.InstallPlanList
-	if err := w.List(ctx, &plans, client.InNamespace(w.Namespace)); err != nil {
+	var csvs v1alpha1.ClusterServiceVersionList
+	if err := errors.Join(w.List(ctx, &plans, client.InNamespace(w.Namespace)), w.List(ctx, &csvs, client.InNamespace(w.Namespace))); err != nil {
 		return err.Error()
 	}
 	var all []string
 	for _, one := range plans.Items {
-		if one.Status.Phase != v1alpha1.PlanComplete {
-			all = append(all, fmt.Sprintf("InstallPlan %s: %s %+v", one.Name, one.Status.Phase, one.Status.Conditions))
-		}
+		all = append(all, fmt.Sprintf("InstallPlan %s for %v: %s %+v", one.Name, one.Spec.ClusterServiceVersionNames, one.Status.Phase, one.Status.Report.Conditions))
 	}
-	return strings.Join(all, ", ")
+	for _, one := range csvs.Items {
+		all = append(all, fmt.Sprintf("%s: deleted %v, %s %s %s %+v", one.Name, one.DeletionTimestamp, one.Status.Phase, one.Status.Reason, one.Status.Message, one.Status.Report.Conditions))
+	}
+	return strings.Join(all, "\n")
 }

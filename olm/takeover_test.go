@@ -413,6 +413,9 @@ func (l *left) isHandedBack(connection *kube.Client) {
 					l.Errorf("%s %s has the owners %+v", one.GetKind(), one.GetName(), owners)
 				}
 			}
+			if of := metav1.GetControllerOf(one); of != nil && of.Kind == "ClusterServiceVersion" {
+				l.Errorf("%s %s is controlled by %+v", one.GetKind(), one.GetName(), of)
+			}
 			if one.GetKind() == "Deployment" && (labels["olm.managed"] != "true" || labels["olm.owner"] != first) {
 				l.Errorf("the labels of the Deployment are %v", labels)
 			}

@@ -85,6 +85,11 @@ func (l *Ledger) Repaired(child plan.ID, changes []Change, now time.Time) {
 }
 
 // entry returns the entry of a place, or one that is not stored if there are too many.
+// Forget forgets the repairs of a child that was left to others on purpose. When it is a child again, a new history begins.
+func (l *Ledger) Forget(child plan.ID) {
+	maps.DeleteFunc(l.known, func(at place, _ *entry) bool { return at.child == child })
+}
+
 func (l *Ledger) entry(at place) *entry {
 	if l.known[at] != nil {
 		return l.known[at]

@@ -71,6 +71,17 @@ func TestWhatIsAContest(t *testing.T) {
 				l.Repaired(web, []dueling.Change{{Field: "f", To: fmt.Sprint(i)}}, start)
 			}
 		}, 0, ""},
+		{"left to others in between", func(l *dueling.Ledger) {
+			times(2, 0, replicas)(l)
+			l.Forget(other)
+			l.Forget(web)
+			times(2, 0, replicas)(l)
+		}, 0, ""},
+		{"another child left to others", func(l *dueling.Ledger) {
+			times(2, 0, replicas)(l)
+			l.Forget(other)
+			times(1, 0, replicas)(l)
+		}, 0, "hpa keeps changing spec.replicas of Deployment web"},
 		{"always another child", func(l *dueling.Ledger) {
 			l.Repaired(web, []dueling.Change{replicas}, start)
 			l.Repaired(web, []dueling.Change{replicas}, start)

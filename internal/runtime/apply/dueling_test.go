@@ -207,3 +207,39 @@ func TestSpecToAndFroIsNoContest(t *testing.T) {
 		t.Errorf("there is a condition %+v", c)
 	}
 }
+
+// A child that its owner leaves to others and takes over again, however often, causes no contest.
+func TestHandOverIsNoContest(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	var step atomic.Pointer[string]
+	w.Run(boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		switch *step.Load() {
+		case "keep":
+			out.Child(boxtest.ConfigMap(b.Name, map[string]string{"a": "1"}), operon.Adopt())
+		case "prepare":
+			out.Child(boxtest.ConfigMap(b.Name, map[string]string{"a": "1"}), operon.Orphan())
+		}
+		return nil
+	}))
+	keep, prepare, leave := "keep", "prepare", "leave"
+	step.Store(&keep)
+	b, child := w.Box("handed", nil), w.EmptyConfigMap("handed")
+	for range 4 {
+		for _, marks := range [][2]string{{keep, "true "}, {prepare, "true orphan"}, {leave, "false "}} {
+			step.Store(&marks[0])
+			w.Poke(b)
+			w.Eventually("the ConfigMap is "+marks[1], func(ctx context.Context) error {
+				err := w.Client.Get(ctx, client.ObjectKeyFromObject(child), child)
+				if got := fmt.Sprintf("%t %s", child.Labels["operon.dev/owner"] != "", child.Annotations["operon.dev/on-removal"]); err == nil && got != marks[1] {
+					return fmt.Errorf("it is %s", got)
+				}
+				return err
+			})
+		}
+	}
+	w.IsReady(b)
+	if c := meta.FindStatusCondition(b.Status.Conditions, "Contested"); c != nil {
+		t.Errorf("there is a condition %+v", c)
+	}
+}

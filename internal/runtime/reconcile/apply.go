@@ -171,6 +171,8 @@ func (c *carrier) remember(action, done plan.Action) {
 	switch done.Verb {
 	case plan.Repair, plan.Recreate, plan.Update:
 		c.known.duels.Repaired(done.ID(), c.undoes(action), c.clock.Now())
+	case plan.Release:
+		c.known.duels.Forget(done.ID())
 	}
 	switch {
 	case removes(done.Verb):
