@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 162_000
+const totalLines = 162_300
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -31,7 +31,7 @@ var budgets = map[string]budget{
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
-	"internal/olm/api/v1alpha1":  {720, 50},  // the kinds of one API
+	"internal/olm/api/v1alpha1":  {740, 50},  // the kinds of one API
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
 	"internal/prove/oracle":     {2110, 8},

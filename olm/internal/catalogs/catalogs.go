@@ -12,12 +12,15 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/olm/resolve"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 
+	"github.com/operon-framework/operon/olm/internal/configmap"
 	"github.com/operon-framework/operon/olm/internal/images"
 	"github.com/operon-framework/operon/olm/internal/packages"
 	"github.com/operon-framework/operon/olm/internal/served"
@@ -39,9 +42,9 @@ type Catalogs struct {
 	changes []func()
 }
 
-// Loaded is a catalog that was read from an image or a server. What a resolution needs is in memory, and everything else in a cache on disk.
+// Loaded is a catalog that was read. What a resolution needs is in memory, and everything else in a cache on disk.
 type Loaded struct {
-	// Digest is the digest of the image, or of what the server has.
+	// Digest is the digest of the image, or of what the server or the ConfigMap has.
 	Digest string
 	// Source finds packages for a resolution.
 	Source resolve.Source
@@ -52,11 +55,14 @@ type Loaded struct {
 	origin origin
 }
 
-// Place is where a catalog is: in an image, or on a server of the registry's gRPC service.
+// Place is where a catalog is: in an image, on a server of the registry's gRPC service, or in a ConfigMap.
 type Place struct {
 	Image string
 	// Address is the host and the port of the server. It is ignored if there is an image.
 	Address string
+	// ConfigMap is the name of the ConfigMap in the namespace of the CatalogSource. It is ignored if there is an image or an address. Version is
+	// its resource version, or empty if it does not exist.
+	ConfigMap, Version string
 	// Secrets are those in the namespace of the CatalogSource with the credentials for the registries of the catalog and of its bundles.
 	Secrets []string
 }
@@ -96,6 +102,9 @@ func (l *Loaded) Problems() []string {
 // maxProblems is how many packages with mistakes are listed.
 const maxProblems = 20
 
+// Place returns where the catalog was read.
+func (l *Loaded) Place() Place { return l.origin.Place }
+
 // Reference returns the reference of the image that the catalog was read from, as it was requested.
 func (l *Loaded) Reference() string { return l.origin.Image }
 
@@ -131,18 +140,25 @@ func (c *Catalogs) Load(ctx context.Context, of types.NamespacedName, place Plac
 }
 
 func (p Place) String() string {
-	if p.Image == "" {
+	switch {
+	case p.Image != "":
+		return "image " + p.Image
+	case p.Address != "":
 		return "server " + p.Address
 	}
-	return "image " + p.Image
+	return "ConfigMap " + p.ConfigMap
 }
 
-// keptServed is the kind of directories with the catalogs of servers.
+// keptServed is the kind of directories with the catalogs of servers and ConfigMaps.
 const keptServed = "served"
 
-// fetch returns the image of a catalog with the directory that its label names, or the catalog of a server as if it was an image.
+// fetch returns the image of a catalog with the directory that its label names, or another catalog as if it was an image.
 func (c *Catalogs) fetch(ctx context.Context, from origin) (*images.Image, error) {
-	if from.Image == "" {
+	switch {
+	case from.Image != "":
+	case from.ConfigMap != "":
+		return c.fetchConfigMap(ctx, from)
+	default:
 		return c.Images.Write(keptServed, func(dir string) (string, error) { return served.Read(ctx, from.Address, dir, limits) })
 	}
 	store, err := c.images(ctx, from)
@@ -157,6 +173,23 @@ func (c *Catalogs) fetch(ctx context.Context, from origin) (*images.Image, error
 		return store.Fetch(ctx, from.Image, label)
 	}
 	return fetched, nil
+}
+
+// fetchConfigMap reads a ConfigMap. It is not cached: its version is watched.
+func (c *Catalogs) fetchConfigMap(ctx context.Context, from origin) (*images.Image, error) {
+	var found corev1.ConfigMap
+	err := c.reader.Get(ctx, client.ObjectKey{Namespace: from.of.Namespace, Name: from.ConfigMap}, &found)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("spec.configMap: the ConfigMap %s does not exist in the namespace %s", from.ConfigMap, from.of.Namespace)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("spec.configMap: %w", err)
+	}
+	made, err := c.Images.Write(keptServed, func(dir string) (string, error) { return configmap.Write(found.Data, dir) })
+	if err != nil {
+		return nil, fmt.Errorf("ConfigMap %s: %w", from.ConfigMap, err)
+	}
+	return made, nil
 }
 
 // limits of the catalogs of servers are those of images.

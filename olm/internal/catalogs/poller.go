@@ -24,18 +24,19 @@ type reading struct {
 	at         time.Time
 	uid        types.UID
 	generation int64
+	version    string
 	err        error
 }
 
-// Poll reads a catalog if that is due: the first time for an object and for each generation of it, and after the period, unless that is 0. It
-// returns when to call it again, or 0 for never, and why the catalog could not be
-// read the last time.
+// Poll reads a catalog if that is due: the first time for an object, for each generation of it, and for each version
+// of its place, and after the period, unless that is 0. It returns when to call it again, or 0 for never, and why the catalog could not be read
+// the last time.
 func (p *Poller) Poll(ctx context.Context, object client.Object, place Place, period time.Duration) (time.Duration, error) {
 	of := client.ObjectKeyFromObject(object)
 	if period > 0 {
 		period = max(timing.retry, period)
 	}
-	if left, due := p.due(object, period); !due {
+	if left, due := p.due(object, place, period); !due {
 		return left, p.Last(of)
 	}
 	_, err := p.Catalogs.Load(ctx, of, place)
@@ -44,7 +45,7 @@ func (p *Poller) Poll(ctx context.Context, object client.Object, place Place, pe
 	if p.read == nil {
 		p.read = map[types.NamespacedName]reading{}
 	}
-	p.read[of] = reading{p.Clock.Now(), object.GetUID(), object.GetGeneration(), err}
+	p.read[of] = reading{p.Clock.Now(), object.GetUID(), object.GetGeneration(), place.Version, err}
 	if err != nil {
 		return timing.retry, err
 	}
@@ -52,11 +53,11 @@ func (p *Poller) Poll(ctx context.Context, object client.Object, place Place, pe
 }
 
 // due reports whether a catalog has to be read now, and otherwise how long it is until then, or 0 for never.
-func (p *Poller) due(object client.Object, period time.Duration) (time.Duration, bool) {
+func (p *Poller) due(object client.Object, place Place, period time.Duration) (time.Duration, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, known := p.read[client.ObjectKeyFromObject(object)]
-	if !known || last.uid != object.GetUID() || last.generation != object.GetGeneration() {
+	if !known || last.uid != object.GetUID() || last.generation != object.GetGeneration() || last.version != place.Version {
 		return 0, true
 	}
 	if last.err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,7 @@ import (
 const (
 	ReasonSpecInvalid   = "SpecInvalidError"
 	ReasonUnreadable    = "RegistryServerError"
+	ReasonConfigMap     = "ConfigMapError"
 	reasonReadingFailed = "CatalogUnreadable"
 )
 
@@ -39,7 +41,11 @@ func (c *Composer) Compose(ctx context.Context, source *v1alpha1.CatalogSource, 
 		out.Fail(ReasonSpecInvalid, problem)
 		return nil
 	}
-	again, err := c.Catalogs.Poll(ctx, source, placeOf(source), periodOf(source))
+	place, err := placeOf(ctx, source, out)
+	if err != nil {
+		return err
+	}
+	again, err := c.Catalogs.Poll(ctx, source, place, periodOf(source))
 	if err != nil {
 		out.Wait(reasonReadingFailed, err.Error())
 	}
@@ -49,14 +55,36 @@ func (c *Composer) Compose(ctx context.Context, source *v1alpha1.CatalogSource, 
 	return nil
 }
 
-func placeOf(source *v1alpha1.CatalogSource) catalogs.Place {
-	return catalogs.Place{Image: source.Spec.Image, Address: source.Spec.Address, Secrets: source.Spec.Secrets}
+// placeOf returns where a catalog is. A ConfigMap is watched.
+func placeOf(ctx context.Context, source *v1alpha1.CatalogSource, out *operon.Composition) (catalogs.Place, error) {
+	if !inConfigMap(source) {
+		return catalogs.Place{Image: source.Spec.Image, Address: source.Spec.Address, Secrets: source.Spec.Secrets}, nil
+	}
+	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Spec.ConfigMap}}
+	live.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	found, err := out.Get(ctx, live)
+	if err != nil {
+		return catalogs.Place{}, err
+	}
+	place := catalogs.Place{ConfigMap: source.Spec.ConfigMap, Secrets: source.Spec.Secrets}
+	if found {
+		place.Version = live.ResourceVersion
+	}
+	return place, nil
+}
+
+func inConfigMap(source *v1alpha1.CatalogSource) bool {
+	return source.Spec.SourceType == v1alpha1.SourceConfigMap || source.Spec.SourceType == v1alpha1.SourceInternal
 }
 
 func invalid(source *v1alpha1.CatalogSource) string {
 	switch spec := source.Spec; {
+	case inConfigMap(source) && spec.ConfigMap == "":
+		return fmt.Sprintf("spec.configMap: it is empty: with the type %s, it is the name of a ConfigMap in the namespace", spec.SourceType)
+	case inConfigMap(source):
 	case spec.SourceType != v1alpha1.SourceGRPC:
-		return fmt.Sprintf("spec.sourceType: %q is not supported: use %s with spec.image or spec.address", spec.SourceType, v1alpha1.SourceGRPC)
+		return fmt.Sprintf("spec.sourceType: %q is not known: use %s with spec.image or spec.address, or %s with spec.configMap",
+			spec.SourceType, v1alpha1.SourceGRPC, v1alpha1.SourceConfigMap)
 	case spec.Image == "" && spec.Address == "":
 		return "spec.image: it is empty, and so is spec.address: a catalog is read from an image or a server"
 	case spec.Image == "":
@@ -70,11 +98,11 @@ func invalid(source *v1alpha1.CatalogSource) string {
 // servedPeriod is how often a server is asked again by default. OLM remembers what it has read from a server for as long.
 const servedPeriod = 5 * time.Minute
 
-// periodOf returns how often a catalog is read again. An image with a digest never changes.
+// periodOf returns how often a catalog is read again. An image with a digest never changes, and a ConfigMap is watched.
 func periodOf(source *v1alpha1.CatalogSource) time.Duration {
 	strategy := source.Spec.UpdateStrategy
 	switch {
-	case strings.Contains(source.Spec.Image, "@"):
+	case inConfigMap(source), strings.Contains(source.Spec.Image, "@"):
 		return 0
 	case strategy != nil && strategy.RegistryPoll != nil && strategy.RegistryPoll.Interval != nil:
 		return strategy.RegistryPoll.Interval.Duration
@@ -96,17 +124,23 @@ func (c *Composer) Observe(_ context.Context, source *v1alpha1.CatalogSource, _ 
 	case failed != nil:
 		state, reason, message = v1alpha1.StateTransientFailure, ReasonUnreadable, failed.Error()
 	}
+	if reason == ReasonUnreadable && inConfigMap(source) {
+		reason = ReasonConfigMap
+	}
 	status.Reason, status.Message = reason, message
 	if status.ConnectionState == nil || status.ConnectionState.LastObservedState != state {
 		now := metav1.NewTime(c.Clock.Now()).Rfc3339Copy()
 		status.ConnectionState = &v1alpha1.ConnectionState{LastObservedState: state, LastConnect: &now}
 	}
-	status.ConnectionState.Address = ""
-	if source.Spec.Image == "" {
+	status.ConnectionState.Address, status.ConfigMap = "", nil
+	if source.Spec.Image == "" && !inConfigMap(source) {
 		status.ConnectionState.Address = source.Spec.Address
 	}
 	if loaded := c.Catalogs.Catalogs.Get(key); loaded != nil {
 		status.Digest, status.Packages, status.Broken = loaded.Digest, loaded.Packages(), loaded.Problems()
+		if place := loaded.Place(); place.ConfigMap != "" {
+			status.ConfigMap = &v1alpha1.ConfigMapReference{Name: place.ConfigMap, Namespace: source.Namespace, ResourceVersion: place.Version}
+		}
 	}
 	return nil
 }

@@ -31,19 +31,25 @@ type CatalogSourceList struct {
 	Items []CatalogSource `json:"items"`
 }
 
-// SourceGRPC is the type of a catalog that is in an image, or is served by gRPC.
-const SourceGRPC = "grpc"
+// Types of catalogs. SourceGRPC is in an image, or is served by gRPC. The others are two names for a catalog in a ConfigMap.
+const (
+	SourceGRPC      = "grpc"
+	SourceConfigMap = "configmap"
+	SourceInternal  = "internal"
+)
 
 // CatalogSourceSpec says where a catalog is.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type CatalogSourceSpec struct {
-	// SourceType is grpc.
+	// SourceType is grpc, configmap or internal, which is the same as configmap.
 	SourceType string `json:"sourceType"`
 	// Image is the image with the catalog.
 	Image string `json:"image,omitempty"`
 	// Address is the host and the port of a server of the catalog.
 	Address string `json:"address,omitempty"`
+	// ConfigMap is the name of the ConfigMap in the namespace with the catalog.
+	ConfigMap string `json:"configMap,omitempty"`
 	// Priority is higher for catalogs that are preferred.
 	Priority int `json:"priority,omitempty"`
 	// Secrets are the names of Secrets in the namespace, of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg, with credentials for
@@ -77,7 +83,9 @@ type CatalogSourceStatus struct {
 	Reason                  string           `json:"reason,omitempty"`
 	ConnectionState         *ConnectionState `json:"connectionState,omitempty"`
 	LatestImageRegistryPoll *metav1.Time     `json:"latestImageRegistryPoll,omitempty"`
-	// Digest is the digest of the image that is read.
+	// ConfigMap is the ConfigMap that is read.
+	ConfigMap *ConfigMapReference `json:"configMapReference,omitempty"`
+	// Digest is the digest of the image or of the data that is read.
 	Digest string `json:"digest,omitempty"`
 	// Packages is the number of packages, and Broken are those that cannot be used.
 	Packages int      `json:"packages,omitempty"`
@@ -91,4 +99,11 @@ type ConnectionState struct {
 	Address           string       `json:"address,omitempty"`
 	LastObservedState string       `json:"lastObservedState"`
 	LastConnect       *metav1.Time `json:"lastConnect,omitempty"`
+}
+
+// ConfigMapReference is a version of a ConfigMap.
+type ConfigMapReference struct {
+	Name            string `json:"name"`
+	Namespace       string `json:"namespace"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
