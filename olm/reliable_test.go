@@ -21,7 +21,7 @@ import (
 // Regardless of the injected faults, an operator without a catalog is installed and removed.
 func TestReliable(t *testing.T) {
 	t.Parallel()
-	prove.Run(t, prove.Test{CRDs: "config/crd", Samples: "config/samples", RBAC: "config/rbac", Start: starter(t)})
+	prove.Run(t, prove.Test{CRDs: "config/crd", Samples: "config/samples", RBAC: "config/rbac", Accept: "testdata/accept-csv.yaml", Start: starter(t)})
 }
 
 // Regardless of the injected faults, a Subscription installs its operator.

@@ -203,3 +203,32 @@ func (w *world) others(ctx context.Context) string {
 	}
 	return strings.Join(all, "\n")
 }
+
+// A version that somebody deletes is installed again while its Subscription exists.
+func TestDeletedVersionIsInstalledAgain(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
+	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
+	w.Add(w.operatorGroup("group"), source, sub)
+	deleted := w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.awaitState(first + " AtLatestKnown")
+	w.Must(w.Delete(t.Context(), deleted))
+	again := w.Await(first, "is another one", func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return csv.UID != deleted.UID && csv.Status.Phase == v1alpha1.PhaseSucceeded && csv.Status.PermissionsDigest != ""
+	})
+	w.awaitState(first + " AtLatestKnown")
+	w.awaitReader(again, first)
+
+	bundles["0.0.2"] = w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))
+	w.offer(source, w.catalog(r, "newer", bundles, bothVersions))
+	deleted = w.AwaitPhase(second, v1alpha1.PhaseSucceeded, "")
+	w.awaitState(second + " AtLatestKnown")
+	w.AwaitGone(again)
+	w.Must(w.Delete(t.Context(), deleted))
+	w.Await(second, "is another one", func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return csv.UID != deleted.UID && csv.Status.Phase == v1alpha1.PhaseSucceeded
+	})
+	w.awaitState(second + " AtLatestKnown")
+	w.quiet()
+}

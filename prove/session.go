@@ -192,7 +192,8 @@ func (s *session) learn(ctx context.Context) error {
 		}
 	}
 	refs, findings, err := oracle.Reference(s.base, s.learnt, fresh, s.history, nil)
-	if err == nil && slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Property == finding.NothingLeft }) {
+	s.Accept.Mark(findings)
+	if err == nil && slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Property == finding.NothingLeft && f.Accepted == "" }) {
 		refs, findings, err = s.withoutOwn(ctx, fresh)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,6 +30,23 @@ type fields struct {
 // compared are the fields of metadata that a user may set and that have a meaning.
 var compared = []string{"labels", "annotations", "finalizers"}
 
+// sets are annotations that list where the members of an ApplySet are. By the specification of ApplySets, they may list more than there is, so
+// their values depend on the order of events.
+var sets = []string{"applyset.kubernetes.io/contains-group-kinds", "applyset.kubernetes.io/additional-namespaces"}
+
+// withoutSets returns a field of metadata without the annotations in sets.
+func withoutSets(v any) any {
+	all, is := v.(map[string]any)
+	if !is || !slices.ContainsFunc(sets, func(name string) bool { return all[name] != nil }) {
+		return v
+	}
+	kept := maps.Clone(all)
+	for _, name := range sets {
+		delete(kept, name)
+	}
+	return kept
+}
+
 // owned are the fields that a set names.
 func (f fields) owned(set *fieldpath.Set) map[string]string {
 	into := f.metadata()
@@ -40,7 +58,7 @@ func (f fields) owned(set *fieldpath.Set) map[string]string {
 			for _, name := range compared {
 				if v, there := inside[name]; there {
 					step := named(name)
-					f.walk(into, "metadata."+name, v, mine.WithPrefix(step), theirs.WithPrefix(step), mine.Members.Has(step))
+					f.walk(into, "metadata."+name, withoutSets(v), mine.WithPrefix(step), theirs.WithPrefix(step), mine.Members.Has(step))
 				}
 			}
 			continue
@@ -76,7 +94,7 @@ func (f fields) all() map[string]string {
 	}
 	for _, name := range compared {
 		if v, there, _ := unstructured.NestedFieldNoCopy(f.live.Object, "metadata", name); there {
-			f.flatten(into, "metadata."+name, v, &fieldpath.Set{})
+			f.flatten(into, "metadata."+name, withoutSets(v), &fieldpath.Set{})
 		}
 	}
 	return into

@@ -53,6 +53,11 @@ func TestWhatIsCompared(t *testing.T) {
 			map[string]string{"op": `{"f:spec": {"f:replicas": {}}}`, "kube-controller-manager": `{"f:status": {"f:ready": {}}}`},
 			`spec.replicas=3`,
 		},
+		"but not where the members of an ApplySet are": {
+			`{"metadata": {"annotations": {"applyset.kubernetes.io/contains-group-kinds": "Pod", "applyset.kubernetes.io/additional-namespaces": "b", "a": "1"}}}`,
+			map[string]string{"op": `{"f:metadata": {"f:annotations": {"f:a": {}, "f:applyset.kubernetes.io/contains-group-kinds": {}, "f:applyset.kubernetes.io/additional-namespaces": {}}}}`},
+			`metadata.annotations.a="1"`,
+		},
 		"what the user owns": {
 			`{"spec": {"replicas": 3}}`, map[string]string{"operon-prove": `{"f:spec": {"f:replicas": {}}}`}, `spec.replicas=3`,
 		},

@@ -168,13 +168,15 @@ func (w *world) vanished(ctx context.Context, at spot) error {
 	scene := w.Witness.Scene(at.namespace)
 	for {
 		changed := scene.Changed()
-		if w.Witness.Object(at.resource, at.namespace, at.name) == nil {
+		left := w.Witness.Object(at.resource, at.namespace, at.name)
+		if left == nil {
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%s %s is not gone after %s", at.resource, at.name, timing.cleaningTimeout)
+			return fmt.Errorf("%s %s is not gone after %s: created %s, deleted %v, finalizers %v", at.resource, at.name, timing.cleaningTimeout,
+				left.GetCreationTimestamp().UTC().Format(time.TimeOnly), left.GetDeletionTimestamp() != nil, left.GetFinalizers())
 		}
 	}
 }

@@ -171,6 +171,11 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *na
 			keepPlan(done, out) // it may not have granted all permissions of the installed version yet
 		}
 	}
+	if found && live.Status.Phase == v1alpha1.PlanComplete && !n.exist[next.Name] {
+		// The plan is not declared, and so deleted. Then the same one is made again. With out.Wait, it would stay.
+		p.problem, p.reason, p.message = conditionPending, ReasonInstalling, fmt.Sprintf("%s was deleted: a new InstallPlan installs it again", next.Name)
+		return nil
+	}
 	out.Child(declared(wanted, next.Name, approvalOf(of)))
 	p.plan = wanted
 	if !found {

@@ -34,6 +34,8 @@ type namespace struct {
 	pending map[string]string
 	// rolledBack are the versions that exist and were given up, by name.
 	rolledBack map[string]*v1alpha1.ClusterServiceVersion
+	// exist are the names of the versions that exist, also of those that are being deleted.
+	exist map[string]bool
 	// foreign are the versions that another lifecycle manager has installed, by name. Their permissions are not granted by a plan yet.
 	foreign map[string]*v1alpha1.ClusterServiceVersion
 }
@@ -49,12 +51,17 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 			return nil, err
 		}
 	}
-	n := &namespace{problem: resolve.Problem{Namespace: name}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}, rolledBack: map[string]*v1alpha1.ClusterServiceVersion{}, foreign: map[string]*v1alpha1.ClusterServiceVersion{}}
+	n := &namespace{problem: resolve.Problem{Namespace: name}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}, rolledBack: map[string]*v1alpha1.ClusterServiceVersion{}, foreign: map[string]*v1alpha1.ClusterServiceVersion{}, exist: map[string]bool{}}
 	csvs.Items = slices.DeleteFunc(csvs.Items, func(one v1alpha1.ClusterServiceVersion) bool { return one.Copied() })
 	n.plans = slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool { return one.Namespace != name })
 	running := map[string]bool{} // by name, without versions that step back
 	for i := range csvs.Items {
-		if one := &csvs.Items[i]; one.Namespace == name && phase.RolledBack(one) {
+		one := &csvs.Items[i]
+		if one.Namespace != name {
+			continue
+		}
+		n.exist[one.Name] = true
+		if phase.RolledBack(one) {
 			n.rolledBack[one.Name] = one
 		}
 	}
