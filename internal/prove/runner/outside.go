@@ -175,8 +175,8 @@ func (w *world) vanished(ctx context.Context, at spot) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%s %s is not gone after %s: created %s, deleted %v, finalizers %v", at.resource, at.name, timing.cleaningTimeout,
-				left.GetCreationTimestamp().UTC().Format(time.TimeOnly), left.GetDeletionTimestamp() != nil, left.GetFinalizers())
+			return fmt.Errorf("%s %s is not gone after %s: deleted %v, finalizers %v, status %v", at.resource, at.name, timing.cleaningTimeout,
+				left.GetDeletionTimestamp(), left.GetFinalizers(), left.Object["status"])
 		}
 	}
 }
