@@ -166,6 +166,8 @@ func (w *world) removeAll(ctx context.Context, objects []*unstructured.Unstructu
 // vanished waits until an object is deleted.
 func (w *world) vanished(ctx context.Context, at spot) error {
 	scene := w.Witness.Scene(at.namespace)
+	tick := time.NewTicker(timing.resume)
+	defer tick.Stop()
 	for {
 		changed := scene.Changed()
 		left := w.Witness.Object(at.resource, at.namespace, at.name)
@@ -174,6 +176,10 @@ func (w *world) vanished(ctx context.Context, at spot) error {
 		}
 		select {
 		case <-changed:
+		case <-tick.C:
+			if err := w.cluster.ResumeDeletion(ctx, left); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return fmt.Errorf("%s %s is not gone after %s: deleted %v, finalizers %v, status %v", at.resource, at.name, timing.cleaningTimeout,
 				left.GetDeletionTimestamp(), left.GetFinalizers(), left.Object["status"])

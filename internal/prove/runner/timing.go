@@ -4,13 +4,15 @@ import "time"
 
 // timing holds the durations of this package.
 var timing = struct {
-	cleaningTimeout, lingering, firstPause, lastPause, overlapFor, arrives time.Duration
+	cleaningTimeout, resume, lingering, firstPause, lastPause, overlapFor, arrives time.Duration
 	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure time.Duration
 	defaultPatience, look, firstRequest, rhythm, churnAfter, churnFor      time.Duration
 }{
-	// cleaningTimeout limits the removal of a world. An API server that cannot list the objects of a CustomResourceDefinition that is deleted
-	// tries again with growing delays: 41 s, 82 s and 164 s after the deletion.
-	cleaningTimeout: 3 * time.Minute,
+	// cleaningTimeout limits the removal of a world.
+	cleaningTimeout: 60 * time.Second,
+
+	// resume is how often the deletion of a CustomResourceDefinition is resumed if it stops.
+	resume: 5 * time.Second,
 
 	// lingering is how long a killed function may take to return before its instance counts as ended, as a killed
 	// process does. Otherwise a function that waits for its work would keep the next instance from starting.

@@ -91,7 +91,7 @@ func (r *Remover) WaitFor(ctx context.Context, patience time.Duration, objects [
 func (r *Remover) Wait(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	tick := time.NewTicker(timing.interval)
 	defer tick.Stop()
-	for reported := time.Now(); ; {
+	for reported, resumed := time.Now(), time.Now(); ; {
 		left, err := r.left(ctx, objects)
 		if err != nil && ctx.Err() == nil {
 			return nil, err
@@ -106,12 +106,28 @@ func (r *Remover) Wait(ctx context.Context, objects []*unstructured.Unstructured
 			reported = time.Now()
 			r.Waiting(objects)
 		}
+		if time.Since(resumed) >= timing.resumeInterval {
+			resumed = time.Now()
+			if err := r.resume(ctx, objects); err != nil {
+				return nil, err
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return objects, nil
 		case <-tick.C:
 		}
 	}
+}
+
+// resume resumes the deletion of definitions that the API server has stopped.
+func (r *Remover) resume(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := r.Client.ResumeDeletion(ctx, object); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // left returns the objects that still exist, and calls Gone for the others.
