@@ -5,8 +5,8 @@ import "time"
 // timing holds the durations of this package.
 var timing = struct {
 	cleaningTimeout, resume, lingering, firstPause, lastPause, overlapFor, arrives time.Duration
-	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure time.Duration
-	defaultPatience, look, firstRequest, rhythm, churnAfter, churnFor      time.Duration
+	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure         time.Duration
+	defaultPatience, look, firstRequest, rhythm, churnAfter, churnFor              time.Duration
 }{
 	// cleaningTimeout limits the removal of a world.
 	cleaningTimeout: 60 * time.Second,
