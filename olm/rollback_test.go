@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -210,4 +211,51 @@ func (w *world) readyPod() string {
 		w.Fatalf("the ready pods are %v of %d", ready, len(pods.Items))
 	}
 	return ready[0]
+}
+
+// A version is not rolled back if the one before could not work again. An event says why.
+func TestRollbackThatCannotWork(t *testing.T) {
+	t.Parallel()
+	ahead := &fastClock{PassiveClock: clock.RealClock{}}
+	w, r := &world{T: t, Env: localtest.Shared(t), csvs: &csv.Composer{Clock: ahead}}, registrytest.New(t)
+	w.connect()
+	w.run(w.Namespace)
+	bundles := map[string]string{"0.0.1": w.settings(r, "0.0.1", memcached)}
+	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
+	sub.Annotations = map[string]string{v1alpha1.AnnotationRollback: "true"}
+	w.Add(w.operatorGroup("group"), source, sub)
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.awaitState(first + " AtLatestKnown")
+
+	crd := w.definition()
+	crd.APIVersion, crd.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
+	next := crd.Spec.Versions[0].DeepCopy()
+	next.Name, next.Storage = "v1beta1", false
+	crd.Spec.Versions[0].Served = false
+	crd.Spec.Versions = append(crd.Spec.Versions, *next)
+	text, err := json.Marshal(crd)
+	w.Must(err)
+	w.more = map[string]string{"manifests/crd.json": string(text)}
+	bundles["0.0.2"] = w.bundle(r, "0.0.2", strings.ReplaceAll(failing(version("0.0.2", "0.0.1")), "v1alpha1, kind: Memcached", "v1beta1, kind: Memcached"))
+	w.offer(source, w.catalog(r, "failing", bundles, bothVersions))
+	w.Await(second, "waits for its pods", func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return csv.Status.Phase == v1alpha1.PhaseInstalling && strings.HasSuffix(csv.Status.Message, "1 old replicas are pending termination")
+	})
+	w.timeOut(ahead)
+	w.AwaitPhase(second, v1alpha1.PhaseFailed, phase.ReasonInstallCheckFailed)
+	localtest.Eventually(t, "an event says why", func(ctx context.Context) error {
+		var events corev1.EventList
+		if err := w.List(ctx, &events, client.InNamespace(w.Namespace)); err != nil {
+			return err
+		}
+		want := first + " cannot work again: the cluster does not serve v1alpha1 of the CustomResourceDefinition " + crd.Name
+		for _, one := range events.Items {
+			if one.Reason == "NotRolledBack" && one.Type == "Warning" && one.InvolvedObject.Name == second && one.Message == want {
+				return nil
+			}
+		}
+		return fmt.Errorf("it is none of %d events", len(events.Items))
+	})
+	w.AwaitPhase(second, v1alpha1.PhaseFailed, phase.ReasonInstallCheckFailed)
+	w.AwaitPhase(first, v1alpha1.PhaseReplacing, phase.ReasonBeingReplaced)
 }

@@ -2,6 +2,7 @@ package phase
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,7 +127,7 @@ func follow(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now time.
 	case v1alpha1.PhaseDeleting:
 		return is
 	}
-	if facts.ReplacedBy != "" && (status.Phase == v1alpha1.PhaseSucceeded || facts.ReplacementSucceeded) { // what works already needs no version before it
+	if facts.ReplacedBy != "" && (replaceable(status) || facts.ReplacementSucceeded) { // what works already needs no version before it
 		return entry{v1alpha1.PhaseReplacing, ReasonBeingReplaced, "being replaced by csv: " + facts.ReplacedBy}
 	}
 	if facts.Problem.Reason != "" {
@@ -145,6 +146,13 @@ func follow(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now time.
 		return failed(is, facts)
 	}
 	return entry{v1alpha1.PhasePending, ReasonRequirementsUnknown, messageRequirementsUnknown} // a phase that this manager does not know
+}
+
+// replaceable reports whether a version can step back for the next one: it works, or it has worked and lacks something now. The plan of the next
+// version may be the reason, if its definitions no longer serve an API version that this one needs.
+func replaceable(status *v1alpha1.ClusterServiceVersionStatus) bool {
+	return status.Phase == v1alpha1.PhaseSucceeded || status.Phase == v1alpha1.PhasePending && status.Reason == ReasonRequirementsNotMet &&
+		slices.ContainsFunc(status.History, func(one v1alpha1.PhaseEntry) bool { return one.Phase == v1alpha1.PhaseSucceeded })
 }
 
 func replacing(is entry, facts Facts) entry {

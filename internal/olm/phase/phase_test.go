@@ -31,6 +31,25 @@ func TestNotReplaced(t *testing.T) {
 	}
 }
 
+// A version that has worked is replaced although it lacks something now: the definitions of the next version may be the reason. One that has
+// never worked waits.
+func TestReplacedWhileItLacksSomething(t *testing.T) {
+	t.Parallel()
+	status := &v1alpha1.ClusterServiceVersionStatus{}
+	if phase.Advance(status, phase.Facts{ReplacedBy: "next"}, time.Now()); status.Phase != v1alpha1.PhasePending {
+		t.Errorf("the phase of a new version is %s", status.Phase)
+	}
+	if phase.Advance(status, phase.Facts{RequirementsMet: true}, time.Now()); status.Phase != v1alpha1.PhaseSucceeded {
+		t.Errorf("the phase is %s", status.Phase)
+	}
+	if phase.Advance(status, phase.Facts{}, time.Now()); status.Phase != v1alpha1.PhasePending {
+		t.Errorf("the phase without requirements is %s", status.Phase)
+	}
+	if phase.Advance(status, phase.Facts{ReplacedBy: "next"}, time.Now()); status.Phase != v1alpha1.PhaseReplacing {
+		t.Errorf("the phase of a version that has worked is %s, %s", status.Phase, status.Reason)
+	}
+}
+
 // A version that does not become available is given up for the one before: when its installation has timed out, or when it has waited for too
 // long for something else. It goes when that version works.
 func TestRolledBack(t *testing.T) {

@@ -190,7 +190,7 @@ func (n *neighbors) replaced(ctx context.Context, out *operon.Composition, facts
 	if n.after == nil {
 		return nil
 	}
-	if n.csv.Status.Phase == v1alpha1.PhaseSucceeded {
+	if n.csv.Status.Phase == v1alpha1.PhaseSucceeded || n.csv.Status.Phase == v1alpha1.PhasePending {
 		stays, err := notUpgradeable(ctx, out, n.csv)
 		if err != nil || stays != "" {
 			return err
