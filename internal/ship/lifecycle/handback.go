@@ -44,7 +44,12 @@ func handBack(ctx context.Context, options UninstallOptions) error {
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, cmp.Or(options.Timeout, timing.stop), fmt.Errorf("the manager did not stop"))
 	defer cancel()
-	if err := stop(bounded, typed, cmp.Or(options.Namespace, deploymentName+"-system")); err != nil {
+	namespace := cmp.Or(options.Namespace, deploymentName+"-system")
+	err = stop(bounded, typed, namespace)
+	if apierrors.IsNotFound(err) { // it runs elsewhere, or an interrupted command has removed it already
+		return gone(ctx, client, namespace)
+	}
+	if err != nil {
 		return err
 	}
 	changed, err := handback.Run(ctx, client)
@@ -57,12 +62,19 @@ func handBack(ctx context.Context, options UninstallOptions) error {
 	return nil
 }
 
-// stop scales the manager to zero and waits until its pods are gone.
+// gone returns an error if a manager that was not found may still run: it would mark the objects again.
+func gone(ctx context.Context, client *kube.Client, namespace string) error {
+	pending, err := handback.Pending(ctx, client)
+	if err != nil || !pending {
+		return err
+	}
+	return fmt.Errorf("nothing was changed: there is no Deployment %s in the namespace %s, and objects still belong to the manager: name its namespace with --namespace, or, if `operon olm up` runs it, stop that and run `operon olm install` first",
+		deploymentName, namespace)
+}
+
+// stop scales the manager to zero and waits until its pods are gone. The error says if there is no manager: see apierrors.IsNotFound.
 func stop(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	deployment, err := client.AppsV1().Deployments(namespace).Patch(ctx, deploymentName, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{FieldManager: "operon-olm"})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("stop the manager: %w", err)
 	}

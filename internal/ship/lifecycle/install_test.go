@@ -94,8 +94,16 @@ func TestInstall(t *testing.T) {
 		t.Errorf("with --keep-operators, the command would remove %+v, %v", would, err)
 	}
 	uninstall.KeepOperators, uninstall.DryRun, uninstall.HandBack = false, false, true
+	if _, err := connection.Merge(t.Context(), group, map[string]any{"metadata": map[string]any{"finalizers": []string{"operon.dev/cleanup"}}}); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := uninstall
+	elsewhere.Namespace = "elsewhere"
+	if _, err := lifecycle.Uninstall(t.Context(), elsewhere); err == nil || !strings.HasPrefix(err.Error(), "nothing was changed: there is no Deployment olm in the namespace elsewhere") {
+		t.Errorf("in another namespace: %v", err)
+	}
 	removal, err := lifecycle.Uninstall(t.Context(), uninstall)
-	if !strings.Contains(progress.String(), "handed 0 objects back") { // no manager has marked any
+	if !strings.Contains(progress.String(), "handed 1 objects back") {
 		t.Errorf("the progress is %s", progress.String())
 	}
 	if err != nil || !slices.Contains(removal.Removed, "Deployment olm-system/olm") {

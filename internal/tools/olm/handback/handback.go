@@ -122,6 +122,22 @@ func Run(ctx context.Context, client *kube.Client) (changed int, err error) {
 	return changed, nil
 }
 
+// Pending reports whether objects still have finalizers of the manager, which Run removes last.
+func Pending(ctx context.Context, client *kube.Client) (bool, error) {
+	for _, resource := range owners {
+		found, err := client.List(ctx, resource, metav1.NamespaceAll, "")
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(found, func(one *unstructured.Unstructured) bool {
+			return len(without(one.GetFinalizers())) < len(one.GetFinalizers())
+		}) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // release removes the marks of a child. Its owners stay, so that garbage collection deletes it with them, but none of them controls it, as with OLM.
 // A plan that was not carried out is deleted: OLM makes its own.
 func release(ctx context.Context, client *kube.Client, child *unstructured.Unstructured, uids map[string]bool) error {
