@@ -184,8 +184,8 @@ func notUpgradeable(ctx context.Context, out *operon.Composition, csv *v1alpha1.
 	return fmt.Sprintf("operator is not upgradeable: The operator %s is not upgradeable: %s", csv.Name, strings.TrimSpace(says.Message)), nil
 }
 
-// replaced adds to the facts which version replaces this one. It does not while this one says that it is not upgradeable, or while the plan of
-// the other one is not complete.
+// replaced adds to the facts which version replaces this one. It does not while this one says that it is not upgradeable, or while it
+// works and the plan of the other one is not complete.
 func (n *neighbors) replaced(ctx context.Context, out *operon.Composition, facts *phase.Facts) error {
 	if n.after == nil {
 		return nil
@@ -195,6 +195,8 @@ func (n *neighbors) replaced(ctx context.Context, out *operon.Composition, facts
 		if err != nil || stays != "" {
 			return err
 		}
+	}
+	if n.csv.Status.Phase == v1alpha1.PhaseSucceeded { // one that lacks something must not keep what the plan waits for
 		plans, err := plansOf(ctx, out, n.after)
 		if err != nil || unfinished(plans) {
 			return err
