@@ -31,6 +31,16 @@ type fastClock struct {
 
 func (c *fastClock) Now() time.Time { return c.PassiveClock.Now().Add(time.Duration(c.ahead.Load())) }
 
+// newFastWorld runs a manager with a clock that is ahead.
+func newFastWorld(t *testing.T) (*world, *registrytest.Registry, *fastClock) {
+	t.Helper()
+	ahead := &fastClock{PassiveClock: clock.RealClock{}}
+	w := &world{T: t, Env: localtest.Shared(t), csvs: &csv.Composer{Clock: ahead}}
+	w.connect()
+	w.run(w.Namespace)
+	return w, registrytest.New(t), ahead
+}
+
 // failing returns a version whose pods do not become ready.
 func failing(text string) string {
 	return strings.Replace(text, "metadata: {labels: {name: memcached-operator}}", "metadata: {labels: {name: memcached-operator}, annotations: {sim.operon.dev/fail: image-pull}}", 1)
@@ -40,10 +50,7 @@ func failing(text string) string {
 // own objects. It is not installed again until the annotation is removed, or the catalog has another image for it.
 func TestRollback(t *testing.T) {
 	t.Parallel()
-	ahead := &fastClock{PassiveClock: clock.RealClock{}}
-	w, r := &world{T: t, Env: localtest.Shared(t), csvs: &csv.Composer{Clock: ahead}}, registrytest.New(t)
-	w.connect()
-	w.run(w.Namespace)
+	w, r, ahead := newFastWorld(t)
 	bundles := map[string]string{"0.0.1": w.settings(r, "0.0.1", memcached)}
 	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
 	sub.Annotations = map[string]string{v1alpha1.AnnotationRollback: "true"}
@@ -216,10 +223,7 @@ func (w *world) readyPod() string {
 // A version is not rolled back if the one before could not work again. An event says why.
 func TestRollbackThatCannotWork(t *testing.T) {
 	t.Parallel()
-	ahead := &fastClock{PassiveClock: clock.RealClock{}}
-	w, r := &world{T: t, Env: localtest.Shared(t), csvs: &csv.Composer{Clock: ahead}}, registrytest.New(t)
-	w.connect()
-	w.run(w.Namespace)
+	w, r, ahead := newFastWorld(t)
 	bundles := map[string]string{"0.0.1": w.settings(r, "0.0.1", memcached)}
 	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
 	sub.Annotations = map[string]string{v1alpha1.AnnotationRollback: "true"}

@@ -24,11 +24,7 @@ const deploymentName = "olm"
 // handBack stops the manager, so that it does not mark objects again, and hands its operators back. The Deployment stays without pods until it is
 // removed: installing the manager again undoes everything.
 func handBack(ctx context.Context, options UninstallOptions) error {
-	cluster, err := up.Find(ctx, options.Where)
-	if err != nil {
-		return err
-	}
-	client, err := kube.New(cluster.Config, "operon-olm")
+	client, config, err := connect(ctx, options.Where, "operon-olm")
 	if err != nil {
 		return err
 	}
@@ -38,7 +34,7 @@ func handBack(ctx context.Context, options UninstallOptions) error {
 	if options.DryRun {
 		return nil
 	}
-	typed, err := kubernetes.NewForConfig(cluster.Config)
+	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
@@ -96,11 +92,7 @@ func stop(ctx context.Context, client kubernetes.Interface, namespace string) er
 
 // alone returns an error if the Operator Lifecycle Manager (OLM) runs in the cluster: both would change the same objects.
 func alone(ctx context.Context, where up.Where) error {
-	cluster, err := up.Find(ctx, where)
-	if err != nil {
-		return err
-	}
-	client, err := kube.New(cluster.Config, "")
+	client, _, err := connect(ctx, where, "")
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/operon-framework/operon/internal/ship/build"
 	"github.com/operon-framework/operon/internal/ship/deploy"
 	"github.com/operon-framework/operon/internal/ship/image"
@@ -216,13 +218,19 @@ func Uninstall(ctx context.Context, options UninstallOptions) (*deploy.Removal, 
 	return deploy.Undeploy(ctx, options.UndeployOptions)
 }
 
-// unused returns an error if a lifecycle manager has installed operators.
-func unused(ctx context.Context, where up.Where) error {
+// connect returns a client of a cluster. manager is the field manager of what it writes.
+func connect(ctx context.Context, where up.Where, manager string) (*kube.Client, *rest.Config, error) {
 	cluster, err := up.Find(ctx, where)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	client, err := kube.New(cluster.Config, "")
+	client, err := kube.New(cluster.Config, manager)
+	return client, cluster.Config, err
+}
+
+// unused returns an error if a lifecycle manager has installed operators.
+func unused(ctx context.Context, where up.Where) error {
+	client, _, err := connect(ctx, where, "")
 	if err != nil {
 		return err
 	}
