@@ -40,6 +40,10 @@ type server struct {
 	refused map[string]int
 	// refusedAll is the same for requests without a name or labels.
 	refusedAll map[string]int
+	// refusedOnce is the same for the next request of a verb.
+	refusedOnce map[string]int
+	// refusedVerbs is the same for all requests of a verb: "list" or "watch".
+	refusedVerbs map[string]int
 }
 
 // change is one write.
@@ -51,7 +55,7 @@ type change struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	s := &server{version: 10, objects: map[string]*unstructured.Unstructured{}, grown: make(chan struct{}), refused: map[string]int{}, refusedAll: map[string]int{}}
+	s := &server{version: 10, objects: map[string]*unstructured.Unstructured{}, grown: make(chan struct{}), refused: map[string]int{}, refusedAll: map[string]int{}, refusedOnce: map[string]int{}, refusedVerbs: map[string]int{}}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -127,8 +131,13 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if i := slices.Index(parts, "namespaces"); i >= 0 && i+2 < len(parts) {
 		namespace = parts[i+1]
 	}
+	query, verb := r.URL.Query(), "list"
+	if query.Get("watch") != "" {
+		verb = "watch"
+	}
 	s.mu.Lock()
-	refused, query := s.refused[resource], r.URL.Query()
+	refused := max(s.refused[resource], s.refusedVerbs[verb], s.refusedOnce[verb])
+	delete(s.refusedOnce, verb)
 	if query.Get("labelSelector") == "" && query.Get("fieldSelector") == "" {
 		refused = max(refused, s.refusedAll[resource])
 	}
@@ -139,7 +148,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if refused != 0 {
 		w.WriteHeader(refused)
-		reasons := map[int]string{403: "Forbidden", 404: "NotFound", 422: "Invalid"}
+		reasons := map[int]string{403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed", 422: "Invalid", 500: "InternalError"}
 		answer(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reasons[refused], "code": refused})
 		return
 	}
@@ -155,7 +164,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o.Object["metadata"]}
 	}
-	if query.Get("watch") == "" {
+	if verb == "list" {
 		s.list(w, r, resource, selects, form)
 		return
 	}

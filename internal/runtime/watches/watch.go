@@ -2,6 +2,7 @@ package watches
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -108,41 +109,40 @@ func (w *watch) namespaces() []string {
 }
 
 // inform starts an informer, which runs until running ends, and waits until it has listed the
-// existing objects.
+// existing objects and watches them.
 func (w *watch) inform(ctx, running context.Context, endpoint resourceclient.Endpoint, namespace string) (toolscache.SharedIndexInformer, error) {
-	if err := w.mayRead(ctx, endpoint, namespace); err != nil {
-		return nil, err
-	}
-	informer := toolscache.NewSharedIndexInformerWithOptions(w.source(endpoint, namespace), endpoint.Example(), toolscache.SharedIndexInformerOptions{
+	first := newOpening()
+	informer := toolscache.NewSharedIndexInformerWithOptions(w.source(endpoint, namespace, first), endpoint.Example(), toolscache.SharedIndexInformerOptions{
 		Indexers:          toolscache.Indexers{selected: func(o any) ([]string, error) { return w.indexes(o), nil }},
 		ObjectDescription: w.kind.Kind,
 	})
 	if err := informer.SetTransform(w.hold); err != nil {
 		return nil, err
 	}
-	if err := informer.SetWatchErrorHandlerWithContext(w.failed); err != nil {
+	failed := func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+		if !first.end(err) && running.Err() == nil {
+			w.failed(ctx, reflector, err)
+		}
+	}
+	if err := informer.SetWatchErrorHandlerWithContext(failed); err != nil {
 		return nil, err
 	}
 	if _, err := informer.AddEventHandler(w.handler(running, informer.GetStore(), namespace)); err != nil {
 		return nil, err
 	}
 	go informer.RunWithContext(running)
-	select {
-	case <-informer.HasSyncedChecker().Done():
-		return informer, nil
-	case <-w.life.Done():
-		return nil, fmt.Errorf("watch %s: it ended before everything was read", w.kind.Kind)
-	case <-ctx.Done():
-		return nil, fmt.Errorf("watch %s: not everything was read in time: %w", w.kind.Kind, ctx.Err())
+	if err := first.wait(ctx, w.life, informer.HasSyncedChecker().Done()); err != nil {
+		return nil, w.explain(err)
 	}
+	return informer, nil
 }
 
 // selected is the index of an informer by the selections of readers. Without it, each read would
 // check every object of the kind.
 const selected = "selected"
 
-// source lists and watches the objects of the scope in a namespace.
-func (w *watch) source(endpoint resourceclient.Endpoint, namespace string) *toolscache.ListWatch {
+// source lists and watches the objects of the scope in a namespace. It reports the first watch.
+func (w *watch) source(endpoint resourceclient.Endpoint, namespace string, first *opening) *toolscache.ListWatch {
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			w.narrow(&options)
@@ -150,32 +150,22 @@ func (w *watch) source(endpoint resourceclient.Endpoint, namespace string) *tool
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 			w.narrow(&options)
-			return endpoint.Watch(ctx, namespace, options)
+			opened, err := endpoint.Watch(ctx, namespace, options)
+			if err == nil {
+				first.watches()
+			}
+			return opened, err
 		},
 	}
 }
 
-// mayRead lists one object and opens a watch. An informer without permission would retry
-// forever and report this only in the log.
-func (w *watch) mayRead(ctx context.Context, endpoint resourceclient.Endpoint, namespace string) error {
-	options := metav1.ListOptions{Limit: 1}
-	w.narrow(&options)
-	if _, err := endpoint.List(ctx, namespace, options); err != nil {
-		return w.explain(err)
-	}
-	options.Limit = 0
-	opened, err := endpoint.Watch(ctx, namespace, options)
-	if err != nil {
-		return w.explain(err)
-	}
-	opened.Stop()
-	return nil
-}
-
 // explain: a "not found" for a kind that existed means that the kind itself was removed.
 func (w *watch) explain(err error) error {
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return &resourceclient.MissingKindError{Kind: w.kind}
+	case errors.Is(err, errEnded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return fmt.Errorf("watch %s: %w", w.kind.Kind, err)
 	}
 	return err
 }

@@ -97,21 +97,37 @@ func (t *Tracker) size(ctx context.Context, of scope) (int64, error) {
 	}
 	w, total := &watch{scope: of, tracker: t}, int64(0)
 	for _, namespace := range w.namespaces() {
-		if err := w.mayRead(ctx, endpoint, namespace); err != nil {
-			return 0, err
-		}
-		list, err := endpoint.List(ctx, namespace, metav1.ListOptions{Limit: 1})
+		count, err := w.count(ctx, endpoint, namespace)
 		if err != nil {
 			return 0, err
 		}
-		about, err := meta.ListAccessor(list)
-		if err != nil {
-			return 0, err
-		}
-		total += int64(meta.LenList(list))
-		if rest := about.GetRemainingItemCount(); rest != nil {
-			total += *rest
-		}
+		total += count
 	}
 	return total, nil
+}
+
+// count returns the number of objects in a namespace. It is an error if the operator may not watch them.
+func (w *watch) count(ctx context.Context, endpoint resourceclient.Endpoint, namespace string) (int64, error) {
+	options := metav1.ListOptions{Limit: 1}
+	w.narrow(&options)
+	list, err := endpoint.List(ctx, namespace, options)
+	if err != nil {
+		return 0, err
+	}
+	about, err := meta.ListAccessor(list)
+	if err != nil {
+		return 0, err
+	}
+	options = metav1.ListOptions{ResourceVersion: about.GetResourceVersion()}
+	w.narrow(&options)
+	opened, err := endpoint.Watch(ctx, namespace, options)
+	if err != nil {
+		return 0, err
+	}
+	opened.Stop()
+	count := int64(meta.LenList(list))
+	if rest := about.GetRemainingItemCount(); rest != nil {
+		count += *rest
+	}
+	return count, nil
 }
