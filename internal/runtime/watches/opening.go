@@ -2,7 +2,6 @@ package watches
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 )
@@ -15,17 +14,15 @@ import (
 // the newest version only when its cache has caught up with etcd, which it asks every 100 ms
 // (k8s.io/apiserver/pkg/storage/cacher/progress).
 type opening struct {
+	kind            string
 	watching, ended chan struct{}
 	watch, once     sync.Once
 	err             error // set before ended is closed
 }
 
-func newOpening() *opening {
-	return &opening{watching: make(chan struct{}), ended: make(chan struct{})}
+func newOpening(kind string) *opening {
+	return &opening{kind: kind, watching: make(chan struct{}), ended: make(chan struct{})}
 }
-
-// errEnded reports that nobody reads any more.
-var errEnded = errors.New("it ended before everything was read")
 
 // watches records that a watch is open.
 func (o *opening) watches() { o.watch.Do(func() { close(o.watching) }) }
@@ -47,9 +44,9 @@ func (o *opening) wait(ctx, life context.Context, listed <-chan struct{}) error 
 		case <-o.ended:
 			return o.err
 		case <-life.Done():
-			o.end(errEnded)
+			o.end(fmt.Errorf("watch %s: it ended before everything was read", o.kind))
 		case <-ctx.Done():
-			o.end(fmt.Errorf("not everything was read in time: %w", ctx.Err()))
+			o.end(fmt.Errorf("watch %s: not everything was read in time: %w", o.kind, ctx.Err()))
 		}
 	}
 	o.end(nil)

@@ -2,8 +2,6 @@ package watches
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -111,7 +109,7 @@ func (w *watch) namespaces() []string {
 // inform starts an informer, which runs until running ends, and waits until it has listed the
 // existing objects and watches them.
 func (w *watch) inform(ctx, running context.Context, endpoint resourceclient.Endpoint, namespace string) (toolscache.SharedIndexInformer, error) {
-	first := newOpening()
+	first := newOpening(w.kind.Kind)
 	informer := toolscache.NewSharedIndexInformerWithOptions(w.source(endpoint, namespace, first), endpoint.Example(), toolscache.SharedIndexInformerOptions{
 		Indexers:          toolscache.Indexers{selected: func(o any) ([]string, error) { return w.indexes(o), nil }},
 		ObjectDescription: w.kind.Kind,
@@ -161,11 +159,8 @@ func (w *watch) source(endpoint resourceclient.Endpoint, namespace string, first
 
 // explain: a "not found" for a kind that existed means that the kind itself was removed.
 func (w *watch) explain(err error) error {
-	switch {
-	case apierrors.IsNotFound(err):
+	if apierrors.IsNotFound(err) {
 		return &resourceclient.MissingKindError{Kind: w.kind}
-	case errors.Is(err, errEnded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return fmt.Errorf("watch %s: %w", w.kind.Kind, err)
 	}
 	return err
 }
