@@ -39,6 +39,7 @@ func TestServed(t *testing.T) {
 	t.Run("nobody gets in past the API server", w.forged)
 	t.Run("an object of a wrong name is refused", w.names)
 	t.Run("an error of a role is told", w.failure)
+	t.Run("a subresource returns content", w.content)
 	t.Run("all objects in a namespace are deleted", w.collection)
 }
 
@@ -53,9 +54,10 @@ func (w *world) verbs(t *testing.T) {
 		got[resource.Name] = fmt.Sprintf("%s %t %s", strings.Join(resource.Verbs, " "), resource.Namespaced, strings.Join(resource.ShortNames, " "))
 	}
 	want := map[string]string{
-		"notes":     "create delete deletecollection get list patch update watch true nt",
-		"greetings": "create false ",
-		"days":      "get list false ",
+		"notes":         "create delete deletecollection get list patch update watch true nt",
+		"notes/picture": "get true ",
+		"greetings":     "create false ",
+		"days":          "get list false ",
 	}
 	for name := range want {
 		if got[name] != want[name] {

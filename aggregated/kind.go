@@ -8,6 +8,7 @@ import (
 	"github.com/gobuffalo/flect"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -25,6 +26,8 @@ type served struct {
 	plural  string
 	types   []runtime.Object // of an object, and of a list
 	storage rest.Storage
+	// below are the storages of the subresources, by their names.
+	below map[string]rest.Storage
 }
 
 // kind is a kind before its Go types are looked up.
@@ -69,7 +72,13 @@ func (k *kind[T]) add(scheme *runtime.Scheme) (*served, error) {
 		}
 		c.list, s.types = list, append(s.types, list)
 	}
-	s.storage = k.store(c)
+	s.storage, s.below = k.store(c), map[string]rest.Storage{}
+	for name, read := range k.resource.Contents {
+		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+			return nil, fmt.Errorf("serve %s: the subresource %q: %s", gvk.Kind, name, wrong[0])
+		}
+		s.below[name] = &contents[T]{c, read}
+	}
 	return s, nil
 }
 

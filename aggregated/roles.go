@@ -80,6 +80,10 @@ type Resource[T client.Object] struct {
 	ClusterScoped bool
 	// Columns are the columns that `kubectl get` shows between name and age.
 	Columns []Column[T]
+	// Contents are subresources whose content is not a Kubernetes object, by their names: a GET of PLURAL/NAME/SUBRESOURCE
+	// returns it. Clients need the verb get on PLURAL/SUBRESOURCE. The functions return ErrNotFound if the object does not
+	// exist.
+	Contents map[string]func(ctx context.Context, key client.ObjectKey) (*Content, error)
 }
 
 // Column is a column of a table.

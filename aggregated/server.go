@@ -186,6 +186,9 @@ func (a *api) place(groups map[string]map[string]map[string]rest.Storage, s *ser
 		return fmt.Errorf("%s in %s is served twice", s.plural, version)
 	}
 	groups[version.Group][version.Version][s.plural] = s.storage
+	for name, storage := range s.below {
+		groups[version.Group][version.Version][s.plural+"/"+name] = storage
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package aggregated_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -43,7 +44,7 @@ func newWorld(t *testing.T) *world {
 		aggregated.Kind(w.notes, aggregated.Resource[*Note]{ShortNames: []string{"nt"}, Columns: []aggregated.Column[*Note]{
 			{Name: "Text", Of: func(n *Note) any { return n.Text }},
 			{Name: "Length", Type: "integer", Wide: true, Of: func(n *Note) any { return len(n.Text) }},
-		}}),
+		}, Contents: map[string]func(context.Context, client.ObjectKey) (*aggregated.Content, error){"picture": w.notes.picture}}),
 		aggregated.Kind(days{}, aggregated.Resource[*Day]{ClusterScoped: true}),
 		aggregated.Review(greeter{}, aggregated.Resource[*Greeting]{ClusterScoped: true}),
 	), version)
@@ -171,6 +172,15 @@ func (n *notes) Get(_ context.Context, key client.ObjectKey) (*Note, error) {
 		return copied(found), nil
 	}
 	return nil, aggregated.ErrNotFound
+}
+
+// picture returns the text of a note as a picture.
+func (n *notes) picture(ctx context.Context, key client.ObjectKey) (*aggregated.Content, error) {
+	found, err := n.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &aggregated.Content{MediaType: "image/svg+xml", Data: fmt.Appendf(nil, "<svg>%s</svg>", found.Text)}, nil
 }
 
 func (n *notes) List(_ context.Context, namespace string) ([]*Note, error) {

@@ -92,7 +92,7 @@ func options(cache string, csvs *csv.Composer, manifests bool) []operon.Option {
 	reader := &packageserver.Reader{Catalogs: all, Global: globalNamespace}
 	return append(made,
 		operon.Setup(reader.Connect),
-		aggregated.ServeIfReachable(packagesv1.AddToScheme, aggregated.Kind(reader, packageserver.Resource)),
+		aggregated.ServeIfReachable(packagesv1.AddToScheme, aggregated.Kind(reader, reader.Resource())),
 	)
 }
 

@@ -44,6 +44,7 @@ func (w *world) shopCatalog(r *registrytest.Registry, namespace, name, more stri
 schema: olm.package
 name: memcached
 defaultChannel: stable
+icon: {base64data: PHN2Zy8+, mediatype: image/svg+xml}
 ---
 schema: olm.channel
 package: memcached
@@ -99,6 +100,7 @@ func TestPackageManifests(t *testing.T) {
 		t.Errorf("the package is %+v", one.Status)
 	}
 	w.table()
+	w.icon()
 
 	events, err := c.Watch(t.Context(), &packagesv1.PackageManifestList{}, client.InNamespace(w.Namespace), client.MatchingLabels{"catalog": "shop"})
 	w.Must(err)
@@ -162,6 +164,20 @@ func (w *world) table() {
 	}
 	if len(table.Rows) != 2 || table.Rows[0].Cells[1] != "The shop" {
 		w.Errorf("the rows are %+v", table.Rows)
+	}
+}
+
+// icon checks what consoles show.
+func (w *world) icon() {
+	w.Helper()
+	connection, err := kubernetes.NewForConfig(w.Config)
+	w.Must(err)
+	found := connection.RESTClient().Get().AbsPath("/apis/packages.operators.coreos.com/v1/namespaces/" + w.Namespace + "/packagemanifests/memcached/icon").Do(w.Context())
+	var kind string
+	raw, err := found.ContentType(&kind).Raw()
+	w.Must(err)
+	if string(raw) != "<svg/>" || kind != "image/svg+xml" {
+		w.Errorf("the icon is %q of the type %s", raw, kind)
 	}
 }
 

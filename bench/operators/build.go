@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/operon-framework/operon/bench/internal/proving"
 )
 
 // release is a module that the go command has downloaded.
@@ -18,7 +20,7 @@ type release struct{ Dir, GoMod string }
 
 // build builds an operator in a separate module, with the versions of its release, and returns the directory of the release.
 func (b *bench) build(ctx context.Context, o operator) (dir string, err error) {
-	progress("build %s %s", o.name, o.version)
+	proving.Progress("build %s %s", o.name, o.version)
 	var from release
 	out, err := command(ctx, b.home, "go", "mod", "download", "-json", o.module+"@"+o.version)
 	if err != nil {

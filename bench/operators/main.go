@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/bench/internal/proving"
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
@@ -90,8 +91,8 @@ func known() []string {
 // bench tests operators.
 type bench struct {
 	settings
-	// source is this package's directory.
-	source string
+	// source is this package's directory, and operon the path of the program.
+	source, operon string
 }
 
 // prepare builds Operon.
@@ -104,27 +105,10 @@ func (b *bench) prepare(ctx context.Context) error {
 	if b.home, err = filepath.Abs(b.home); err != nil {
 		return err
 	}
-	progress("build operon")
-	if err := report.Build(ctx, ".", "./cmd/operon", b.path("operon")); err != nil {
-		return err
-	}
-	if os.Getenv(clusterBinary) == "" {
-		progress("build operon-cluster, which takes minutes for the first time")
-		if err := report.Build(ctx, "cluster", "./cmd/operon-cluster", b.path("operon-cluster")); err != nil {
-			return err
-		}
-		return os.Setenv(clusterBinary, b.path("operon-cluster"))
-	}
-	return nil
+	b.operon, err = proving.Build(ctx, b.home)
+	return err
 }
-
-// clusterBinary is the variable with the path of operon-cluster.
-const clusterBinary = "OPERON_CLUSTER_BINARY"
 
 func (b *bench) path(elements ...string) string {
 	return filepath.Join(append([]string{b.home}, elements...)...)
-}
-
-func progress(format string, arguments ...any) {
-	fmt.Fprintf(os.Stderr, format+"\n", arguments...)
 }

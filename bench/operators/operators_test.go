@@ -6,9 +6,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/mod/modfile"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+	results "github.com/operon-framework/operon/internal/prove/report"
 )
 
 // The module of an operator has the versions of the release, and replaces the same modules, except by directories of the release.
@@ -103,9 +107,9 @@ func TestUnknownOperator(t *testing.T) {
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	r := result{operator: operator{name: "op", version: "v1"}, Took: 2 * 60 * 1e9, Findings: []finding{
+	r := result{operator{name: "op", version: "v1"}, results.Report{Took: 2 * time.Minute, Findings: []finding.Finding{
 		{Property: "same-fresh", Level: "note", Message: "a | b", Accepted: "design: a"}, {Property: "alive", Message: "it exits", Flaky: true},
-	}}
+	}}}
 	r.Plans.Run = 30
 	if err := write(&out, []result{r}); err != nil {
 		t.Fatal(err)

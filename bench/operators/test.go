@@ -2,48 +2,28 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"time"
+
+	"github.com/operon-framework/operon/bench/internal/proving"
+	results "github.com/operon-framework/operon/internal/prove/report"
 )
 
-// result contains the printed part of a report.
+// result is the report of an operator.
 type result struct {
 	operator operator
-	Took     time.Duration
-	Plans    struct{ Run, Void int }
-	Findings []finding
-	Notes    []string
+	results.Report
 }
-
-// finding is a finding of a report. Accepted is the explanation of a person who analyzed it.
-type finding struct {
-	Property, Level, Message, Accepted string
-	Of                                 *struct{ Kind string }
-	Flaky                              bool
-}
-
-// exitFindings is the exit code of `operon prove` if there are failures.
-const exitFindings = 1
 
 // test runs `operon prove` on an operator.
-func (b *bench) test(ctx context.Context, o operator) (r result, err error) {
+func (b *bench) test(ctx context.Context, o operator) (result, error) {
 	released, err := b.build(ctx, o)
 	if err != nil {
-		return r, err
-	}
-	dir := b.path("test", o.name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return r, err
+		return result{}, err
 	}
 	arguments := []string{
-		"prove", "--budget", b.budget.String(), "--plans", "2000", "-o", "json",
-		"--run", "exec " + b.binary(o) + " " + o.run,
-		"--crds", filepath.Join(released, o.crds), "--samples", o.files(b.source, "samples.yaml"), "--out", filepath.Join(dir, "report"),
+		"--budget", b.budget.String(), "--plans", "2000", "--run", "exec " + b.binary(o) + " " + o.run,
+		"--crds", filepath.Join(released, o.crds), "--samples", o.files(b.source, "samples.yaml"),
 	}
 	if o.settle != "" {
 		arguments = append(arguments, "--settle", o.settle)
@@ -53,19 +33,9 @@ func (b *bench) test(ctx context.Context, o operator) (r result, err error) {
 			arguments = append(arguments, flag, path)
 		}
 	}
-	progress("prove %s for %s", o.name, b.budget)
-	running := exec.CommandContext(ctx, b.path("operon"), arguments...)
-	running.Dir, running.Stderr = dir, os.Stderr
-	out, err := running.Output()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) && ended.ExitCode() == exitFindings {
-		err = nil
-	}
-	if err != nil {
-		return r, fmt.Errorf("operon prove: %w", err)
-	}
-	r.operator = o
-	return r, json.Unmarshal(out, &r)
+	proving.Progress("prove %s for %s", o.name, b.budget)
+	found, err := proving.Run(ctx, b.operon, b.path("test", o.name), arguments...)
+	return result{o, found}, err
 }
 
 func exists(path string) bool {

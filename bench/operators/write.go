@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
 )
 
 // write prints the results as Markdown tables: the figures of each operator, and its findings with their explanations.
@@ -13,7 +15,7 @@ func write(out io.Writer, results []result) error {
 	for _, r := range results {
 		failures, notes := 0, 0
 		for _, f := range r.Findings {
-			if f.Level == "note" {
+			if f.Level == finding.Note {
 				notes++
 			} else {
 				failures++
@@ -30,7 +32,7 @@ func write(out io.Writer, results []result) error {
 // perMinute returns the number of test cases per minute of the whole session, including the runs without faults.
 func perMinute(r result) float64 { return float64(r.Plans.Run) / max(r.Took.Minutes(), 1.0/60) }
 
-func words(f finding) string {
+func words(f finding.Finding) string {
 	text := strings.NewReplacer("|", `\|`, "\n", " ").Replace(f.Message)
 	if f.Of != nil {
 		text = f.Of.Kind + ": " + text
@@ -38,7 +40,7 @@ func words(f finding) string {
 	if f.Flaky {
 		text += " (flaky)"
 	}
-	if f.Level == "note" {
+	if f.Level == finding.Note {
 		text += " (note)"
 	}
 	return text

@@ -29,7 +29,7 @@ type proving struct {
 	replay, out    string
 	output         output
 	kubeconfig     string
-	role           bool
+	role, failFast bool
 	trustFile      bool
 }
 
@@ -70,6 +70,7 @@ findings in the file that --accept names, do not count.`,
 	set.BoolVar(&v.role, "print-rbac", false, "print the least-privilege Role that the operator needs")
 	set.DurationVar(&v.budget, "budget", prove.DefaultBudget, "time limit for starting new test cases")
 	set.IntVar(&v.plans, "plans", prove.DefaultPlans, "maximum number of test cases")
+	set.BoolVar(&v.failFast, "fail-fast", false, "start no further test case after the first failure")
 	set.DurationVar(&v.settle, "settle", prove.DefaultSettle, "how long an operator must be quiescent without faults to count as converged; longer if it waits longer between retries")
 	set.IntVar(&v.workers, "workers", 0, "number of parallel test cases (default: twice the processors)")
 	set.Int64Var(&v.seed, "seed", 1, "seed of the order of equal test cases")
@@ -166,7 +167,7 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 	if err != nil {
 		return nil, options, err
 	}
-	options.Budget, options.Settle, options.Plans, options.Workers, options.Seed = v.budget, v.settle, v.plans, v.workers, v.seed
+	options.FailFast, options.Budget, options.Settle, options.Plans, options.Workers, options.Seed = v.failFast, v.budget, v.settle, v.plans, v.workers, v.seed
 	options.Observe = progress.Update
 	var found *report.Report
 	if file != nil {

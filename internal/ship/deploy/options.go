@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/operon-framework/operon/internal/ship/build"
@@ -61,6 +62,8 @@ type Options struct {
 	PodAnnotations map[string]string
 	// Scratch gives the operator a writable directory /tmp.
 	Scratch bool
+	// UserRoles are ClusterRoles for users of the operator's kinds, beside its own. The operator's name precedes their names.
+	UserRoles []rbacv1.ClusterRole
 	// WithoutWebhooks deploys a project whose webhooks need certificates that are not created here.
 	WithoutWebhooks bool
 	// UnsafeCRDs also applies definitions that break stored objects.
@@ -133,7 +136,7 @@ func (o Options) operator() (*project.Project, manifests.Operator, error) {
 	if err := o.withoutCertificates(p); err != nil {
 		return nil, made, err
 	}
-	made.Watch, made.Shards, made.PodAnnotations, made.Args = o.Watch, o.Shards, o.PodAnnotations, o.Args
+	made.Watch, made.Shards, made.PodAnnotations, made.Args, made.UserRoles = o.Watch, o.Shards, o.PodAnnotations, o.Args, o.UserRoles
 	if err := o.limit(&made); err != nil {
 		return nil, made, err
 	}

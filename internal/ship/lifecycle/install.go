@@ -61,7 +61,10 @@ func Install(ctx context.Context, options Options) (*deploy.Result, error) {
 	if err := alone(ctx, options.Where); err != nil {
 		return nil, err
 	}
-	how := deploy.Options{Target: options.Target, Image: options.Image, Memory: cmp.Or(options.Memory, DefaultMemory), Replicas: 1, Scratch: true, DryRun: true}
+	how := deploy.Options{
+		Target: options.Target, Image: options.Image, Memory: cmp.Or(options.Memory, DefaultMemory), Replicas: 1, Scratch: true, DryRun: true,
+		UserRoles: userRoles(),
+	}
 	scratch, made, to, err := options.image(ctx, m)
 	if err != nil {
 		return nil, err

@@ -3,10 +3,14 @@ package lifecycle_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -76,6 +80,13 @@ func TestInstall(t *testing.T) {
 	if len(container.VolumeMounts) != 1 || container.VolumeMounts[0].MountPath != "/tmp" || container.Resources.Limits.Memory().String() != "512Mi" {
 		t.Errorf("the container is %+v", container)
 	}
+	users := map[string]bool{
+		"view get clusterserviceversions": true, "view create subscriptions": false, "edit create subscriptions": false, "olm-subscriber create subscriptions": true,
+		"olm-subscriber patch installplans": true, "olm-subscriber create operatorgroups": false, "view get packagemanifests.packages.operators.coreos.com": true,
+	}
+	for request, allowed := range users {
+		mayUser(t, client, request, allowed)
+	}
 
 	group := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	group.SetGroupVersionKind(olm.Versions.GroupVersion().WithKind("ClusterServiceVersion"))
@@ -112,4 +123,37 @@ func TestInstall(t *testing.T) {
 	if state, err := olm.Read(context.Background(), connection, ""); err != nil || len(state.Versions) != 1 {
 		t.Errorf("left are %+v, %v", state, err)
 	}
+}
+
+// mayUser waits until a user with a ClusterRole in the namespace "default" is allowed or refused a request: role, verb and resource.
+func mayUser(t *testing.T, client kubernetes.Interface, request string, allowed bool) {
+	t.Helper()
+	words := strings.Fields(request)
+	resource, group, ok := strings.Cut(words[2], ".")
+	if !ok {
+		group = "operators.coreos.com"
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "user-"}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: request}},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: words[0]},
+	}
+	if _, err := client.RbacV1().RoleBindings(metav1.NamespaceDefault).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	may := func(verb, group, resource string) bool {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: request, ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: metav1.NamespaceDefault, Verb: verb, Group: group, Resource: resource,
+		}}}
+		answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed
+	}
+	localtest.Eventually(t, request, func(context.Context) error {
+		if words[0] != "olm-subscriber" && !may("get", "operators.coreos.com", "subscriptions") {
+			return errors.New("the ClusterRole view is not a part of it yet")
+		}
+		if got := may(words[1], group, resource); got != allowed {
+			return fmt.Errorf("allowed is %t, want %t", got, allowed)
+		}
+		return nil
+	})
 }

@@ -35,12 +35,15 @@ type Reader struct {
 	changed chan struct{} // closed at the next change of a catalog
 }
 
-// Resource configures how PackageManifests are served.
-var Resource = aggregated.Resource[*v1.PackageManifest]{
-	Plural: "packagemanifests",
-	Columns: []aggregated.Column[*v1.PackageManifest]{
-		{Name: "Catalog", Of: func(one *v1.PackageManifest) any { return one.Status.CatalogSourceDisplayName }},
-	},
+// Resource returns how PackageManifests are served.
+func (r *Reader) Resource() aggregated.Resource[*v1.PackageManifest] {
+	return aggregated.Resource[*v1.PackageManifest]{
+		Plural: "packagemanifests",
+		Columns: []aggregated.Column[*v1.PackageManifest]{
+			{Name: "Catalog", Of: func(one *v1.PackageManifest) any { return one.Status.CatalogSourceDisplayName }},
+		},
+		Contents: map[string]func(context.Context, client.ObjectKey) (*aggregated.Content, error){"icon": r.icon},
+	}
 }
 
 // Connect gives the reader the CatalogSources of a manager.

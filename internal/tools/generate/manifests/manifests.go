@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,6 +71,8 @@ type Operator struct {
 	Policies []*unstructured.Unstructured
 	// Grants are its permissions.
 	Grants []project.Grant
+	// UserRoles are ClusterRoles for users of its kinds. Each is named by the operator's name and its own.
+	UserRoles []rbacv1.ClusterRole
 }
 
 // Objects returns all objects, in an order in which they can be applied. Definitions and policies are returned unchanged.
@@ -81,6 +84,7 @@ func (o Operator) Objects() ([]*unstructured.Unstructured, error) {
 	}
 	typed := []runtime.Object{o.namespace(), o.serviceAccount()}
 	typed = append(typed, o.rights()...)
+	typed = append(typed, o.userRoles()...)
 	if o.Webhooks {
 		typed = append(typed, o.webhookService())
 	}

@@ -103,6 +103,17 @@ func (o Operator) sharingRules() []rbacv1.PolicyRule {
 	return rules
 }
 
+// userRoles returns the ClusterRoles for users, with the operator's labels beside their own.
+func (o Operator) userRoles() []runtime.Object {
+	var all []runtime.Object
+	for _, role := range o.UserRoles {
+		meta := o.global(role.Name)
+		maps.Copy(meta.Labels, role.Labels)
+		all = append(all, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: role.Rules})
+	}
+	return all
+}
+
 // metricsReader returns a ClusterRole for clients that scrape metrics. It has no effect until a user binds it.
 func (o Operator) metricsReader() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
