@@ -57,15 +57,14 @@ func TestMySQLClusterHelmWalkthrough(t *testing.T) {
 		"cmp mysqlcluster-helm-1.2.0.tgz mysqlcluster-helm/dist/mysqlcluster-helm-1.2.0.tgz\n")
 }
 
-// The lifecycle manager installs, upgrades and uninstalls an operator, as in the guide of the Operator Framework. Nothing of the operator is
-// left in the cluster.
+// The lifecycle manager installs, upgrades and uninstalls an operator, as in the guide of the Operator Framework. The page itself compares the
+// pods before and after the upgrade, and what the cluster has before and after all.
 func TestMemcachedOLMWalkthrough(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
 	r.clone()
 	r.here = strings.NewReplacer("5000", freePort(t)) // the port of the registry
 	r.follow("../../docs/walkthroughs/memcached-olm.md")
-	r.paste("test -z \"$(operon kubectl get clusterroles,clusterrolebindings -l olm.managed=true -o name)\"\n")
 }
 
 // has compares the project in the current directory with an example. Only the example's README.md may differ.

@@ -269,6 +269,7 @@ func TestRefusedDescriptions(t *testing.T) {
 	for want, change := range map[string][2]string{
 		"spec.webhookdefinitions[0] (vshop.example.com): rules[0]: webhook rules cannot include all groups":                                 {"apiGroups: [example.com]", `apiGroups: ["*"]`},
 		"rules[0]: webhook rules cannot include the group operators.coreos.com of the lifecycle manager":                                    {"apiGroups: [example.com]", "apiGroups: [operators.coreos.com]"},
+		"rules[0]: webhook rules cannot include the group olm.operatorframework.io of the lifecycle manager":                                {"apiGroups: [example.com]", "apiGroups: [olm.operatorframework.io]"},
 		"rules[0]: webhook rules cannot include webhook configurations":                                                                     {"apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [shops]", "apiGroups: [admissionregistration.k8s.io], apiVersions: [v1], operations: [CREATE], resources: [validatingwebhookconfigurations]"},
 		`deploymentName: no deployment "none" in spec.install`:                                                                              {"deploymentName: shop.server\n    conversionCRDs", "deploymentName: none\n    conversionCRDs"},
 		"spec.webhookdefinitions[2] (cshop.example.com): conversionCRDs: others.example.com is not in spec.customresourcedefinitions.owned": {"conversionCRDs: [shops.example.com]", "conversionCRDs: [others.example.com]"},
@@ -276,7 +277,7 @@ func TestRefusedDescriptions(t *testing.T) {
 		`type: "Webhook" is not a type of webhooks`:                                                                                         {"type: ConversionWebhook", "type: Webhook"},
 		"containerPort 8443 leads to the target ports webhooks and 8443":                                                                    {"targetPort: webhooks\n    rules", "rules"},
 		"another webhook has the same type, generateName and webhookPath":                                                                   {"type: MutatingAdmissionWebhook\n    generateName: mshop.example.com", "type: ValidatingAdmissionWebhook\n    webhookPath: /validate\n    generateName: vshop.example.com"},
-		`spec.apiservicedefinitions.owned[0]: the API group "metrics.k8s.io" belongs to Kubernetes or to the manager`:                       {"group: stock.example.com", "group: metrics.k8s.io"},
+		`spec.apiservicedefinitions.owned[0]: the API group "authorization.k8s.io" belongs to Kubernetes or to the manager`:                 {"group: stock.example.com", "group: authorization.k8s.io"},
 		`spec.apiservicedefinitions.owned[0]: the API group "apps" belongs to Kubernetes or to the manager`:                                 {"group: stock.example.com", "group: apps"},
 	} {
 		csv := &v1alpha1.ClusterServiceVersion{}
@@ -287,6 +288,20 @@ func TestRefusedDescriptions(t *testing.T) {
 		read(t, text, csv)
 		if _, err := render.Children(csv, render.Group{Targets: []string{""}}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+}
+
+// Operators provide APIs that projects of Kubernetes define, but none of Kubernetes or of the manager.
+func TestReserved(t *testing.T) {
+	t.Parallel()
+	for group, want := range map[string]bool{
+		"": true, "apps": true, "rbac.authorization.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true, "coordination.k8s.io": true,
+		"operators.coreos.com": true, "packages.operators.coreos.com": true, "olm.operatorframework.io": true,
+		"external.metrics.k8s.io": false, "snapshot.storage.k8s.io": false, "gateway.networking.k8s.io": false, "kueue.x-k8s.io": false, "example.com": false,
+	} {
+		if got := render.Reserved(group); got != want {
+			t.Errorf("%q: %t, want %t", group, got, want)
 		}
 	}
 }

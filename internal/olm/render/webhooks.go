@@ -79,16 +79,6 @@ func configuresWebhooks(resource string) bool {
 	return parent == "*" || parent == "mutatingwebhookconfigurations" || parent == "validatingwebhookconfigurations"
 }
 
-// managed reports whether an API group belongs to the manager.
-func managed(group string) bool {
-	return group == v1alpha1.GroupVersion.Group || strings.HasSuffix(group, "."+v1alpha1.GroupVersion.Group)
-}
-
-// Reserved reports whether an API group belongs to Kubernetes or to the manager. A bundle could otherwise change how they work.
-func Reserved(group string) bool {
-	return managed(group) || group == "k8s.io" || strings.HasSuffix(group, ".k8s.io") || !strings.Contains(group, ".")
-}
-
 // checkConversion refuses conversions of kinds that the operator does not own, and of operators that work in some namespaces: a kind has one
 // conversion in all of them.
 func checkConversion(csv *v1alpha1.ClusterServiceVersion, one v1alpha1.WebhookDescription) error {

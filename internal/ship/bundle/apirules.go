@@ -174,7 +174,7 @@ func (b *Bundle) unowned(kind schema.GroupVersionKind) []string {
 }
 
 // guarded are API groups that webhooks of operators must not intercept, because a failing webhook could not be removed.
-var guarded = []string{"*", "admissionregistration.k8s.io", "operators.coreos.com"}
+var guarded = []string{"*", "admissionregistration.k8s.io", "operators.coreos.com", "olm.operatorframework.io"}
 
 var webhooksRule = &check{rule.Rule{
 	Name: "csv-webhooks", Severity: rule.Error,
