@@ -23,6 +23,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 
 	packagesv1 "github.com/operon-framework/operon/internal/olm/api/packages/v1"
+	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
@@ -101,6 +102,7 @@ func TestPackageManifests(t *testing.T) {
 	}
 	w.table()
 	w.icon()
+	w.installedElsewhere(c)
 
 	events, err := c.Watch(t.Context(), &packagesv1.PackageManifestList{}, client.InNamespace(w.Namespace), client.MatchingLabels{"catalog": "shop"})
 	w.Must(err)
@@ -159,12 +161,39 @@ func (w *world) table() {
 	for _, one := range table.ColumnDefinitions {
 		columns = append(columns, one.Name)
 	}
-	if got := strings.Join(columns, " "); got != "Name Catalog Age" {
+	if got := strings.Join(columns, " "); got != "Name Catalog Installed Age" {
 		w.Errorf("the columns are %q", got)
 	}
 	if len(table.Rows) != 2 || table.Rows[0].Cells[1] != "The shop" {
 		w.Errorf("the rows are %+v", table.Rows)
 	}
+}
+
+// installedElsewhere installs a version in the global namespace, for all namespaces, which others see.
+func (w *world) installedElsewhere(c client.Client) {
+	w.Helper()
+	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: globalNamespace, Name: "memcached-operator.v0.0.1", Annotations: map[string]string{
+		"operatorframework.io/properties": `{"properties":[{"type":"olm.package","value":{"packageName":"memcached","version":"0.0.1"}}]}`,
+	}}}
+	csv.Spec.Version = "0.0.1"
+	group := &operatorsv1.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: globalNamespace, Name: "all"}}
+	w.Add(group, csv)
+	localtest.Eventually(w.T, "what is installed elsewhere", func(ctx context.Context) error {
+		var all packagesv1.PackageManifestList
+		if err := c.List(ctx, &all, client.InNamespace(w.Namespace), client.HasLabels{"operon.dev/installed"}); err != nil {
+			return err
+		}
+		if len(all.Items) != 2 {
+			return fmt.Errorf("%d packages are installed", len(all.Items))
+		}
+		if is := all.Items[0].Status.Installed; len(is) != 1 || is[0].Namespace != globalNamespace || is[0].Name != csv.Name || is[0].Version != "0.0.1" || is[0].Phase == "" {
+			return fmt.Errorf("installed is %+v", is)
+		}
+		return nil
+	})
+	w.Must(w.Delete(w.Context(), csv))
+	w.listed(c, "", client.InNamespace(w.Namespace), client.HasLabels{"operon.dev/installed"})
+	w.Must(w.Delete(w.Context(), group))
 }
 
 // icon checks what consoles show.

@@ -98,6 +98,7 @@ func newOLMStatus() *cobra.Command {
 		Long: `List the operators that a lifecycle manager has installed: for each, its package, version, channel and
 catalog, whether it works, upgrades that wait, the namespaces that it works in, its permissions and
 images, and deprecations. Permissions with which an operator could gain others come first. Catalogs and OperatorGroups follow.
+Operators that are installed in another namespace and work in this one are listed with their version and phase.
 
 What you may not read is listed at the end, with the permission that is missing.`,
 		Example: `  operon olm status -n caches
@@ -123,6 +124,11 @@ What you may not read is listed at the end, with the permission that is missing.
 		state, err := olm.Read(command.Context(), target.client, target.namespace)
 		if err != nil {
 			return err
+		}
+		if !all {
+			if err := state.ReadElsewhere(command.Context(), target.client); err != nil {
+				return err
+			}
 		}
 		bill := state.Bill()
 		var names []string

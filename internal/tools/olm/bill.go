@@ -40,6 +40,9 @@ type Operator struct {
 	Permissions  []Right  `json:"permissions,omitempty"`
 	Images       []string `json:"images,omitempty"`
 	Deprecations []string `json:"deprecations,omitempty"`
+	// Elsewhere means that the operator is installed in another namespace than the one that was asked for, and works in that one. Only
+	// its name, version, package and phase are known.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // Upgrade is a version that was chosen and is not installed yet.
@@ -84,6 +87,7 @@ func (s *State) Bill() *Bill {
 			bill.Operators = append(bill.Operators, waiting)
 		}
 	}
+	bill.Operators = append(bill.Operators, s.elsewhere()...)
 	slices.SortFunc(bill.Operators, func(a, b Operator) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Package, b.Package), strings.Compare(a.CSV, b.CSV))
 	})

@@ -46,6 +46,8 @@ type State struct {
 	Groups        []Group
 	// Workloads are the Deployments and Pods of the namespace, if ReadWorkloads read them.
 	Workloads []*unstructured.Unstructured
+	// Packages are those of which a version works in the namespace, if ReadElsewhere read them.
+	Packages []Package
 	// Lacks names what could not be read, with the permission that is missing.
 	Lacks []string
 }

@@ -99,6 +99,8 @@ func stateOf(t *testing.T, manifests string) *olm.State {
 			state.Catalogs = append(state.Catalogs, decoded[olm.Catalog](t, object))
 		case "OperatorGroup":
 			state.Groups = append(state.Groups, decoded[olm.Group](t, object))
+		case "PackageManifest":
+			state.Packages = append(state.Packages, decoded[olm.Package](t, object))
 		case "ConfigMap":
 			state.Lacks = append(state.Lacks, object.GetName())
 		default:

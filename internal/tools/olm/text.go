@@ -70,6 +70,9 @@ func (o *Operator) problems() []string {
 }
 
 func (o *Operator) source() []string {
+	if o.Elsewhere {
+		return []string{fmt.Sprintf("package %s, installed in the namespace %s", o.Package, o.Namespace)}
+	}
 	if o.Subscription == "" {
 		return []string{"no Subscription names it"}
 	}

@@ -25,7 +25,7 @@ func BenchmarkList(b *testing.B) {
 	for b.Loop() {
 		list := packagesv1.PackageManifestList{}
 		for _, one := range all {
-			list.Items = append(list.Items, *one.In(source(), "default"))
+			list.Items = append(list.Items, *one.In(source(), "default", nil))
 		}
 		if _, err := json.Marshal(list); err != nil {
 			b.Fatal(err)

@@ -28,11 +28,13 @@ import (
 const (
 	LabelCatalog          = "catalog"
 	LabelCatalogNamespace = "catalog-namespace"
-	labelProvider         = "provider"
-	labelProviderURL      = "provider-url"
-	prefixArch            = "operatorframework.io/arch."
-	prefixOS              = "operatorframework.io/os."
-	supported             = "supported"
+	// LabelInstalled is on PackageManifests of packages of which a version works in the namespace.
+	LabelInstalled   = "operon.dev/installed"
+	labelProvider    = "provider"
+	labelProviderURL = "provider-url"
+	prefixArch       = "operatorframework.io/arch."
+	prefixOS         = "operatorframework.io/os."
+	supported        = "supported"
 )
 
 // Manifest is what PackageManifests of a package have in common, whatever the catalog is called. It must not be changed.
@@ -124,8 +126,9 @@ func labelsOf(of *head) map[string]string {
 	return labels
 }
 
-// In returns the package as a namespace sees it in a catalog. All PackageManifests of a package share what the catalog has.
-func (m *Manifest) In(source *v1alpha1.CatalogSource, namespace string) *v1.PackageManifest {
+// In returns the package as a namespace sees it in a catalog, with its versions that work there. All PackageManifests of a package share what
+// the catalog has.
+func (m *Manifest) In(source *v1alpha1.CatalogSource, namespace string, installed []v1.InstalledVersion) *v1.PackageManifest {
 	made := &v1.PackageManifest{Status: m.Status, ObjectMeta: metav1.ObjectMeta{
 		Namespace: cmp.Or(namespace, source.Namespace), Name: m.Status.PackageName, CreationTimestamp: source.CreationTimestamp,
 		UID: types.UID(string(source.UID) + "." + m.Status.PackageName), Labels: maps.Clone(source.Labels),
@@ -137,13 +140,16 @@ func (m *Manifest) In(source *v1alpha1.CatalogSource, namespace string) *v1.Pack
 	made.Labels[LabelCatalog], made.Labels[LabelCatalogNamespace] = source.Name, source.Namespace
 	made.Status.CatalogSource, made.Status.CatalogSourceNamespace = source.Name, source.Namespace
 	made.Status.CatalogSourceDisplayName, made.Status.CatalogSourcePublisher = source.Spec.DisplayName, source.Spec.Publisher
-	made.ResourceVersion = m.version(source)
+	made.ResourceVersion = m.version(source, installed)
+	if len(installed) > 0 {
+		made.Status.Installed, made.Labels[LabelInstalled] = installed, "true"
+	}
 	return made
 }
 
 // version returns a number that changes with the content.
-func (m *Manifest) version(source *v1alpha1.CatalogSource) string {
-	shown := []any{m.digest, source.UID, source.Labels, source.Spec.DisplayName, source.Spec.Publisher}
+func (m *Manifest) version(source *v1alpha1.CatalogSource, installed []v1.InstalledVersion) string {
+	shown := []any{m.digest, source.UID, source.Labels, source.Spec.DisplayName, source.Spec.Publisher, installed}
 	content, err := json.Marshal(shown)
 	if err != nil {
 		panic(err) // strings can be encoded

@@ -14,6 +14,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/ship/catalog"
 
+	packagesv1 "github.com/operon-framework/operon/internal/olm/api/packages/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/olm/internal/packages"
 )
@@ -69,7 +70,7 @@ func TestCompose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := yaml.Marshal(made.In(source(), "default"))
+	got, err := yaml.Marshal(made.In(source(), "default", []packagesv1.InstalledVersion{{Namespace: "operators", Name: "tool.v1", Version: "1.0.0", Phase: "Succeeded"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +92,12 @@ func TestCompose(t *testing.T) {
 // The resource version changes with the package and with the catalog, and only then.
 func TestResourceVersion(t *testing.T) {
 	t.Parallel()
-	version := func(p *catalog.Package, s *v1alpha1.CatalogSource) string {
+	version := func(p *catalog.Package, s *v1alpha1.CatalogSource, installed ...packagesv1.InstalledVersion) string {
 		made, err := packages.Compose(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return made.In(s, "").ResourceVersion
+		return made.In(s, "", installed).ResourceVersion
 	}
 	first := version(pkg(), source())
 	if again := version(pkg(), source()); again != first {
@@ -104,7 +105,7 @@ func TestResourceVersion(t *testing.T) {
 	}
 	changed, renamed := pkg(), source()
 	changed.Deprecations[0].Message, renamed.Spec.DisplayName = "other", "Other"
-	if version(changed, source()) == first || version(pkg(), renamed) == first {
+	if version(changed, source()) == first || version(pkg(), renamed) == first || version(pkg(), source(), packagesv1.InstalledVersion{Name: "tool.v1"}) == first {
 		t.Error("a change has the same version")
 	}
 }

@@ -4,6 +4,7 @@
 package packageserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/operon-framework/operon/aggregated"
 
 	v1 "github.com/operon-framework/operon/internal/olm/api/packages/v1"
+	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/packages"
@@ -29,7 +31,8 @@ type Reader struct {
 	// Global is the namespace whose catalogs all namespaces can use.
 	Global string
 
-	sources client.Reader
+	sources   client.Reader
+	installed installed
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change of a catalog
@@ -41,23 +44,44 @@ func (r *Reader) Resource() aggregated.Resource[*v1.PackageManifest] {
 		Plural: "packagemanifests",
 		Columns: []aggregated.Column[*v1.PackageManifest]{
 			{Name: "Catalog", Of: func(one *v1.PackageManifest) any { return one.Status.CatalogSourceDisplayName }},
+			{Name: "Installed", Of: func(one *v1.PackageManifest) any { return shown(one.Status.Installed) }},
 		},
 		Contents: map[string]func(context.Context, client.ObjectKey) (*aggregated.Content, error){"icon": r.icon},
 	}
 }
 
-// Connect gives the reader the CatalogSources of a manager.
+// Connect gives the reader the CatalogSources of a manager, and what is installed.
 func (r *Reader) Connect(manager ctrl.Manager) error {
 	r.sources = manager.GetClient()
 	r.Catalogs.OnChange(r.wake)
-	informer, err := manager.GetCache().GetInformer(context.Background(), &v1alpha1.CatalogSource{})
-	if err != nil {
-		return fmt.Errorf("watch CatalogSources: %w", err)
+	always := func(any) bool { return true }
+	for _, one := range []struct {
+		of            client.Object
+		changed, gone func(any) bool
+	}{
+		{&v1alpha1.CatalogSource{}, always, always},
+		{&v1alpha1.ClusterServiceVersion{}, r.installed.version, r.installed.noVersion},
+		{&operatorsv1.OperatorGroup{}, r.installed.group, r.installed.noGroup},
+	} {
+		informer, err := manager.GetCache().GetInformer(context.Background(), one.of)
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", one.of, err)
+		}
+		wake := func(told func(any) bool) func(any) {
+			return func(object any) {
+				if told(object) {
+					r.wake()
+				}
+			}
+		}
+		changed := wake(one.changed)
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }, DeleteFunc: wake(one.gone),
+		}); err != nil {
+			return err
+		}
 	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { r.wake() }, UpdateFunc: func(any, any) { r.wake() }, DeleteFunc: func(any) { r.wake() },
-	})
-	return err
+	return nil
 }
 
 // next returns a channel that is closed at the next change.
@@ -92,7 +116,7 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey) (*v1.PackageMani
 			continue
 		}
 		if found := loaded.Manifest(key.Name); found != nil {
-			return found.In(&sources[i], key.Namespace), nil
+			return found.In(&sources[i], key.Namespace, r.installed.in(key.Namespace)[key.Name]), nil
 		}
 	}
 	return nil, aggregated.ErrNotFound
@@ -106,8 +130,9 @@ func (r *Reader) List(ctx context.Context, namespace string) ([]*v1.PackageManif
 	}
 	var all []*v1.PackageManifest
 	for i := range sources {
+		installed := r.installed.in(cmp.Or(namespace, sources[i].Namespace))
 		for _, one := range r.manifests(&sources[i]) {
-			all = append(all, one.In(&sources[i], namespace))
+			all = append(all, one.In(&sources[i], namespace, installed[one.Status.PackageName]))
 		}
 	}
 	return all, nil

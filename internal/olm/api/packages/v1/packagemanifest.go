@@ -62,6 +62,18 @@ type PackageManifestStatus struct {
 	// Channels are sorted by name.
 	Channels       []PackageChannel `json:"channels"`
 	DefaultChannel string           `json:"defaultChannel"`
+	// Installed are the versions of the package that work in the namespace of this object, also those that are installed in other
+	// namespaces.
+	Installed []InstalledVersion `json:"installed,omitempty"`
+}
+
+// InstalledVersion is a ClusterServiceVersion that works in a namespace.
+type InstalledVersion struct {
+	// Namespace and Name are those of the ClusterServiceVersion.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Version   string `json:"version,omitempty"`
+	Phase     string `json:"phase,omitempty"`
 }
 
 // PackageChannel is a stream of versions.
