@@ -25,6 +25,12 @@ import (
 // bundle pushes the bundle of a version of memcached.
 func (w *world) bundle(r *registrytest.Registry, version, csv string) string {
 	w.Helper()
+	return r.Push("memcached:"+version, w.files(csv))
+}
+
+// files returns the files of the bundle of a version of memcached.
+func (w *world) files(csv string) map[string]string {
+	w.Helper()
 	crd := w.definition()
 	crd.APIVersion, crd.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
 	definition, err := json.Marshal(crd)
@@ -37,7 +43,7 @@ func (w *world) bundle(r *registrytest.Registry, version, csv string) string {
 		"metadata/annotations.yaml": "annotations:\n  operators.operatorframework.io.bundle.mediatype.v1: registry+v1\n  operators.operatorframework.io.bundle.package.v1: memcached\n",
 	}
 	maps.Copy(files, w.more)
-	return r.Push("memcached:"+version, files)
+	return files
 }
 
 // plan returns a plan for a version of memcached in the catalog shop.

@@ -17,8 +17,8 @@ import (
 func newBundle() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bundle",
-		Short: "Create, check, test and convert bundles of the Operator Lifecycle Manager",
-		Long: `Create, check, test and convert operator bundles, the packages from which the Operator Lifecycle Manager (OLM)
+		Short: "Create, check, test, run and convert bundles of the Operator Lifecycle Manager",
+		Long: `Create, check, test, run and convert operator bundles, the packages from which the Operator Lifecycle Manager (OLM)
 installs operators. Both layouts are read: registry+v1, and the older one with a package.yaml file.`,
 		Example: `  operon bundle create --version 1.2.0 --image registry.example.com/web@sha256:...
   operon bundle lint bundle
@@ -31,7 +31,7 @@ installs operators. Both layouts are read: registry+v1, and the older one with a
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newBundleCreate(), newBundleLint(), newBundleCheck(), newBundleTest(), newBundleImage(), newBundleConvert())
+	command.AddCommand(newBundleCreate(), newBundleLint(), newBundleCheck(), newBundleTest(), newBundleRun(), newBundleImage(), newBundleConvert())
 	return command
 }
 

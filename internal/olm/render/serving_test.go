@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -302,6 +303,11 @@ func TestReserved(t *testing.T) {
 	} {
 		if got := render.Reserved(group); got != want {
 			t.Errorf("%q: %t, want %t", group, got, want)
+		}
+	}
+	for _, version := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		if !render.Reserved(version.Group) {
+			t.Errorf("%q is a group of Kubernetes, and not reserved", version.Group)
 		}
 	}
 }

@@ -21,8 +21,8 @@ var (
 	Subscriptions = resource("v1alpha1", "subscriptions")
 	Plans         = resource("v1alpha1", "installplans")
 	Versions      = resource("v1alpha1", "clusterserviceversions")
-	catalogs      = resource("v1alpha1", "catalogsources")
-	groups        = resource("v1", "operatorgroups")
+	Catalogs      = resource("v1alpha1", "catalogsources")
+	Groups        = resource("v1", "operatorgroups")
 )
 
 func resource(version, name string) schema.GroupVersionResource {
@@ -68,10 +68,10 @@ func Read(ctx context.Context, client *kube.Client, namespace string) (*State, e
 	})
 	fill(func() error { s.Plans, err = list[InstallPlan](ctx, client, s, Plans, namespace); return err })
 	fill(func() error { s.Versions, err = list[Version](ctx, client, s, Versions, namespace); return err })
-	fill(func() error { s.Groups, err = list[Group](ctx, client, s, groups, namespace); return err })
+	fill(func() error { s.Groups, err = list[Group](ctx, client, s, Groups, namespace); return err })
 	for _, where := range s.catalogNamespaces() {
 		fill(func() error {
-			found, err := list[Catalog](ctx, client, s, catalogs, where)
+			found, err := list[Catalog](ctx, client, s, Catalogs, where)
 			s.Catalogs = append(s.Catalogs, found...)
 			return err
 		})

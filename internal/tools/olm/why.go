@@ -173,7 +173,7 @@ func (e *explanation) catalog(of *Subscription) bool {
 		e.decide(fmt.Sprintf("catalogs of namespace %s cannot be used in namespace %s", namespace, of.Namespace), e.at(kindSubscription, of.Name, "spec.sourceNamespace"),
 			fmt.Sprintf("create the CatalogSource %s in namespace %s or in namespace %s", name, of.Namespace, GlobalNamespace))
 		return true
-	case found == nil && e.hidden(catalogs.Resource):
+	case found == nil && e.hidden(Catalogs.Resource):
 		return false
 	case found == nil:
 		e.link(kindCatalog, address(namespace, name), "does not exist")

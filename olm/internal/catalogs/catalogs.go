@@ -185,7 +185,7 @@ func (c *Catalogs) fetchConfigMap(ctx context.Context, from origin) (*images.Ima
 	if err != nil {
 		return nil, fmt.Errorf("spec.configMap: %w", err)
 	}
-	made, err := c.Images.Write(keptServed, func(dir string) (string, error) { return configmap.Write(found.Data, dir) })
+	made, err := c.Images.Write(keptServed, func(dir string) (string, error) { return configmap.Write(&found, dir) })
 	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %s: %w", from.ConfigMap, err)
 	}

@@ -1,10 +1,12 @@
-// Package configmap reads catalogs in ConfigMaps, the oldest form of catalogs of the Operator Lifecycle Manager, and writes them as file-based
-// catalogs.
+// Package configmap reads catalogs in ConfigMaps and writes them as file-based catalogs. A ConfigMap has a compressed file-based catalog, or
+// lists, the oldest form of catalogs of the Operator Lifecycle Manager.
 //
-// The content is untrusted. Its size is bounded by that of a ConfigMap, 1 MiB.
+// The content is untrusted. Its size is bounded by that of a ConfigMap, 1 MiB, and that of what is compressed by maxCatalog.
 package configmap
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -31,25 +34,50 @@ const (
 	keyDefinitions = "customResourceDefinitions"
 )
 
-// Write writes the catalog in the data of a ConfigMap into a directory, and returns a digest of the data. The error names the key and the entry
-// that is not valid. A package with mistakes, such as a channel whose version is missing, is written as it is: whoever reads the catalog finds
-// them.
-func Write(data map[string]string, into string) (digest string, err error) {
-	c := &content{data: data}
-	if err := c.read(); err != nil {
-		return "", err
-	}
+// KeyCatalog is the key in the binary data of a file-based catalog in JSON, compressed with gzip.
+const KeyCatalog = "catalog.json.gz"
+
+// maxCatalog is the largest file-based catalog in a ConfigMap, in bytes after decompression.
+const maxCatalog = 64 << 20
+
+// Write writes the catalog in a ConfigMap into a directory, and returns a digest of it. The error names the key and the entry that is not
+// valid. A package with mistakes, such as a channel whose version is missing, is written as it is: whoever reads the catalog finds them.
+func Write(from *corev1.ConfigMap, into string) (digest string, err error) {
 	file, err := os.OpenFile(filepath.Join(into, "catalog.json"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if packed, ok := from.BinaryData[KeyCatalog]; ok {
+		return unpack(packed, file)
+	}
+	c := &content{data: from.Data}
+	if err := c.read(); err != nil {
+		return "", err
+	}
 	for _, one := range c.packages {
 		if err := c.write(one, file); err != nil {
 			return "", err
 		}
 	}
-	return digestOf(data), nil
+	return digestOf(from.Data), nil
+}
+
+// unpack writes a file-based catalog.
+func unpack(packed []byte, out io.Writer) (digest string, err error) {
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return "", fmt.Errorf("binaryData[%s]: %w", KeyCatalog, err)
+	}
+	count, err := io.Copy(out, io.LimitReader(unpacked, maxCatalog+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("binaryData[%s]: %w", KeyCatalog, err)
+	case count > maxCatalog:
+		return "", fmt.Errorf("binaryData[%s]: it has more than %d MiB", KeyCatalog, maxCatalog>>20)
+	}
+	sum := sha256.Sum256(packed)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
 func digestOf(data map[string]string) string {

@@ -1,10 +1,15 @@
 package configmap_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/operon-framework/operon/internal/ship/catalog"
 
@@ -44,6 +49,10 @@ const (
 `
 )
 
+func write(data map[string]string, into string) (string, error) {
+	return configmap.Write(&corev1.ConfigMap{Data: data}, into)
+}
+
 func version(of, replaces string) string {
 	return strings.NewReplacer("VERSION", of, "REPLACES", replaces).Replace(csv)
 }
@@ -59,7 +68,7 @@ func good() map[string]string {
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	digest, err := configmap.Write(good(), dir)
+	digest, err := write(good(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +96,12 @@ func TestWrite(t *testing.T) {
 	if want := map[string]int{"olm.package": 1, "olm.gvk": 1, "olm.gvk.required": 1, "olm.bundle.object": 2}; !maps.Equal(counts, want) {
 		t.Errorf("the properties are %v, want %v", counts, want)
 	}
-	if again, err := configmap.Write(good(), t.TempDir()); err != nil || again != digest {
+	if again, err := write(good(), t.TempDir()); err != nil || again != digest {
 		t.Errorf("the digest is %s, and then %s, %v", digest, again, err)
 	}
 	changed := good()
 	changed["clusterServiceVersions"] += "\n"
-	if other, err := configmap.Write(changed, t.TempDir()); err != nil || other == digest {
+	if other, err := write(changed, t.TempDir()); err != nil || other == digest {
 		t.Errorf("the digest of other data is %s, %v", other, err)
 	}
 }
@@ -118,7 +127,7 @@ func TestBrokenPackages(t *testing.T) {
 			if c.versions != "" {
 				data["clusterServiceVersions"] = c.versions
 			}
-			if _, err := configmap.Write(data, dir); err != nil {
+			if _, err := write(data, dir); err != nil {
 				t.Fatal(err)
 			}
 			read, err := catalog.Read(dir)
@@ -152,7 +161,7 @@ func TestInvalid(t *testing.T) {
 	} {
 		data, dir := good(), t.TempDir()
 		data[c.key] = c.value
-		_, err := configmap.Write(data, dir)
+		_, err := write(data, dir)
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), os.TempDir()) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -166,6 +175,46 @@ func FuzzWrite(f *testing.F) {
 	f.Add(packages, version("1.0.0", "tills.v1.0.0"), "")
 	f.Add("- {packageName: tills, channels: [{name: a, currentCSV: b}]}", "- {kind: ClusterServiceVersion, metadata: {name: b}, spec: {customresourcedefinitions: {owned: [1]}}}", "[]")
 	f.Fuzz(func(t *testing.T, packages, versions, definitions string) {
-		_, _ = configmap.Write(map[string]string{"packages": packages, "clusterServiceVersions": versions, "customResourceDefinitions": definitions}, t.TempDir()) //nolint:errcheck // any error is right
+		_, _ = write(map[string]string{"packages": packages, "clusterServiceVersions": versions, "customResourceDefinitions": definitions}, t.TempDir()) //nolint:errcheck // any error is right
 	})
+}
+
+func packed(t *testing.T, content string) *corev1.ConfigMap {
+	t.Helper()
+	var out bytes.Buffer
+	writer := gzip.NewWriter(&out)
+	if _, err := writer.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.ConfigMap{BinaryData: map[string][]byte{configmap.KeyCatalog: out.Bytes()}}
+}
+
+// A file-based catalog is written as it is, unless it is too large or damaged.
+func TestFileBasedCatalog(t *testing.T) {
+	t.Parallel()
+	dir, content := t.TempDir(), `{"schema": "olm.package", "name": "tills", "defaultChannel": "stable"}`
+	digest, err := configmap.Write(packed(t, content), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "catalog.json")); err != nil || string(got) != content {
+		t.Errorf("written is %q, %v", got, err)
+	}
+	if other, err := configmap.Write(packed(t, content+"\n"), t.TempDir()); err != nil || other == digest {
+		t.Errorf("another catalog has the digest %s, %v", other, err)
+	}
+	broken := packed(t, content)
+	broken.BinaryData[configmap.KeyCatalog] = broken.BinaryData[configmap.KeyCatalog][:20]
+	for want, from := range map[string]*corev1.ConfigMap{
+		"binaryData[catalog.json.gz]: it has more than 64 MiB": packed(t, strings.Repeat(" ", 64<<20+1)),
+		"binaryData[catalog.json.gz]: unexpected EOF":          broken,
+		"binaryData[catalog.json.gz]: gzip: invalid header":    {BinaryData: map[string][]byte{configmap.KeyCatalog: []byte("no archive at all")}},
+	} {
+		if _, err := configmap.Write(from, t.TempDir()); err == nil || err.Error() != want {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
+// LabelRun is on the objects with which `operon bundle run` installs a package; its value is the package.
+const LabelRun = "operon.dev/bundle-run"
+
 // Removal is what is removed with a Subscription, in this order. Its JSON is stable.
 type Removal struct {
 	Namespace string `json:"namespace"`
@@ -32,7 +35,9 @@ type Removal struct {
 
 	// installers would install the versions again: Subscriptions, or a ClusterExtension.
 	installers, resources, versions, definitions []*unstructured.Unstructured
-	owned                                        []string
+	// catalogs are what is left of `operon bundle run`: a ConfigMap with a CatalogSource, and an OperatorGroup.
+	catalogs []*unstructured.Unstructured
+	owned    []string
 	// running is false if the operator cannot remove finalizers of its custom resources.
 	running bool
 }
@@ -66,7 +71,10 @@ func Plan(ctx context.Context, client *kube.Client, namespace, name string, defi
 	if err := r.define(ctx, client, definitions); err != nil {
 		return nil, err
 	}
-	for _, one := range slices.Concat(r.resources, r.installers, r.versions, r.definitions) {
+	if err := r.run(ctx, client, state); err != nil {
+		return nil, err
+	}
+	for _, one := range slices.Concat(r.resources, r.installers, r.versions, r.catalogs, r.definitions) {
 		r.Removed = append(r.Removed, tree.Address(one))
 	}
 	return r, nil
@@ -266,6 +274,9 @@ func (r *Removal) Run(ctx context.Context, client *kube.Client, tell func(string
 		}
 	}
 	if err := r.awaitDeployments(ctx, client, remover); err != nil {
+		return err
+	}
+	if err := remover.Remove(ctx, r.catalogs); err != nil {
 		return err
 	}
 	return remover.Remove(ctx, r.definitions)
