@@ -23,11 +23,17 @@ type Content struct {
 
 // contents is the storage of a subresource that returns a Content.
 type contents[T client.Object] struct {
-	common[T]
+	of   common[T]
 	read func(context.Context, client.ObjectKey) (*Content, error)
 }
 
 var _ rest.Connecter = &contents[client.Object]{}
+
+// New implements rest.Storage.
+func (c *contents[T]) New() runtime.Object { return c.of.New() }
+
+// Destroy implements rest.Storage.
+func (c *contents[T]) Destroy() {}
 
 // ConnectMethods implements rest.Connecter.
 func (c *contents[T]) ConnectMethods() []string { return []string{http.MethodGet} }
@@ -41,7 +47,7 @@ func (c *contents[T]) NewConnectOptions() (options runtime.Object, path bool, pa
 func (c *contents[T]) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
 	found, err := c.read(ctx, client.ObjectKey{Namespace: request.NamespaceValue(ctx), Name: name})
 	if err != nil {
-		return nil, c.told(err, name)
+		return nil, c.of.told(err, name)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
