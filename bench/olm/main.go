@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,8 +79,13 @@ func run(ctx context.Context) (err error) {
 	if err := w.prepare(ctx, filepath.Join(root, "olm", "config", "crd")); err != nil {
 		return err
 	}
-	manager := exec.Command(binary, "--metrics-bind-address", "0", "--health-probe-bind-address", "0")
-	manager.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "OLM_CACHE_DIR="+filepath.Join(dir, "cache"))
+	port, err := w.reach(ctx)
+	if err != nil {
+		return err
+	}
+	manager := exec.Command(binary, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
+		"--webhook-bind-address", net.JoinHostPort("127.0.0.1", port), "--webhook-service", service, "--webhook-service-port", port)
+	manager.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "OLM_CACHE_DIR="+filepath.Join(dir, "cache"), "POD_NAMESPACE="+catalogs)
 	log, err := os.Create(filepath.Join(dir, "manager.log"))
 	if err != nil {
 		return err

@@ -34,6 +34,10 @@ func (w *world) measure(ctx context.Context, pid int) ([]report.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	packages, listed, err := w.list(ctx)
+	if err != nil {
+		return nil, err
+	}
 	fmt.Fprintln(os.Stderr, "idle")
 	if err := sleep(ctx, timing.settle); err != nil {
 		return nil, err
@@ -62,6 +66,7 @@ func (w *world) measure(ctx context.Context, pid int) ([]report.Figure, error) {
 		report.Within("Subscription to Succeeded, median", took, timing.installGoal),
 		report.Within("… longest", []time.Duration{slices.Max(took)}, timing.installGoal),
 		report.Within("new namespace to the group that selects it, median", selected, timing.namespaceGoal),
+		report.Within(fmt.Sprintf("list of %d PackageManifests, median", packages), listed, timing.listGoal),
 	}, nil
 }
 
