@@ -52,7 +52,7 @@ func (u Unused) Place() string {
 func Diff(needed Needs, declared []Granted) (missing Needs, unused []Unused) {
 	unknown := slices.ContainsFunc(declared, func(g Granted) bool { return g.Unknown })
 	for _, need := range needed {
-		late := isLease(need.Permission) || isEvent(need.Permission)
+		late := need.Permission.IsLease() || need.Permission.IsEvent()
 		if need.Requests == 0 && !late || unknown && need.Refused == 0 {
 			continue
 		}
@@ -162,7 +162,7 @@ func ofWebhooks(right rbac.Permission) bool {
 
 // isElection reports whether a permission on one Lease is for leader election or for a record. Runs may not need either.
 func isElection(right rbac.Permission) bool {
-	return isLease(right) && right.Name != "" && (right.Verb == "get" || right.Verb == "update")
+	return right.IsLease() && right.Name != "" && (right.Verb == "get" || right.Verb == "update")
 }
 
 // migrates reports whether a permission is for the storage migration of a kind, which rewrites objects after a new
@@ -190,8 +190,8 @@ func (g Granted) excused(right rbac.Permission, needed Needs) bool {
 	if ofWebhooks(right) || g.migrates(right) || isElection(right) {
 		return true
 	}
-	if isEvent(right) && (right.Verb == "create" || right.Verb == "patch") {
-		return slices.ContainsFunc(needed, func(n Need) bool { return isEvent(n.Permission) && n.Verb == right.Verb })
+	if right.IsEvent() && (right.Verb == "create" || right.Verb == "patch") {
+		return slices.ContainsFunc(needed, func(n Need) bool { return n.Permission.IsEvent() && n.Verb == right.Verb })
 	}
 	return false
 }

@@ -143,30 +143,7 @@ func isWide(r *requestlog.Request, options Options) bool {
 
 // isLocal reports whether a permission is for requests that an operator sends in its own namespace, even if it serves all
 // namespaces: elections, and events about them.
-func isLocal(right rbac.Permission) bool { return isLease(right) || isEvent(right) }
-
-func isLease(right rbac.Permission) bool {
-	return right.Group == "coordination.k8s.io" && right.Resource == "leases"
-}
-
-func isEvent(right rbac.Permission) bool {
-	return right.Resource == "events" && (right.Group == "" || right.Group == "events.k8s.io")
-}
-
-// goesWith returns the verbs that are needed together with a permission, sooner or later.
-func goesWith(right rbac.Permission) []string {
-	switch {
-	case isLease(right) && (right.Verb == "get" || right.Verb == "update"): // a create follows a get that returned 404
-		return []string{"create", "get", "update"}
-	case isEvent(right) && right.Verb == "create":
-		return []string{"patch"}
-	case right.Verb == "watch":
-		return []string{"list", "get"}
-	case right.Verb == "list":
-		return []string{"get"}
-	}
-	return nil
-}
+func isLocal(right rbac.Permission) bool { return right.IsLease() || right.IsEvent() }
 
 // fixed reports whether a rule may contain a name.
 func (o Options) fixed(name string) bool {
@@ -179,7 +156,7 @@ func (o Options) fixed(name string) bool {
 func addCompanions(found map[rbac.Permission]Need) {
 	inOrder := slices.SortedFunc(maps.Values(found), func(a, b Need) int { return compare(b, a) }) // permissions with names first
 	for _, need := range inOrder {
-		for _, verb := range goesWith(need.Permission) {
+		for _, verb := range need.Permission.Companions() {
 			named := func(right rbac.Permission) bool {
 				return need.Name == "" && right.Name != "" && right.Verb == verb && right.Group == need.Group && right.Resource == need.Resource
 			}

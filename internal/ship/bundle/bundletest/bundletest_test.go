@@ -69,7 +69,7 @@ var all = map[string]tried{
 	}},
 	"good": {want: map[string]string{
 		"install": "pass: note: the variable PATH of the container manager is left out", "upgrade": skippedUpgrade, "rollback": skippedRollback,
-		"permissions": "pass: note: permissions that the test did not need:\ncreate configmaps\ndeletecollection pods\nget gadgets of",
+		"permissions": "pass: note: permissions that the test did not need:\ncreate configmaps\ndeletecollection pods",
 	}},
 	"single": {mode: bundle.SingleNamespace, want: map[string]string{"upgrade": skippedUpgrade, "rollback": skippedRollback}},
 	"upgraded": {from: []edit{}, edits: colored, want: map[string]string{

@@ -131,6 +131,13 @@ func (t *test) checkPermissions(ctx context.Context) (Stage, error) {
 // unused returns the rules of the version under test that no request needed.
 func (t *test) unused(used []rbac.Permission) []string {
 	install := t.bundle.CSV.Spec.Install.Spec
+	for _, one := range used {
+		for _, verb := range one.Companions() {
+			with := one
+			with.Verb = verb
+			used = append(used, with)
+		}
+	}
 	var without []rbac.Permission
 	for _, one := range slices.Concat(install.Permissions, install.ClusterPermissions) {
 		for _, rule := range one.Rules {
