@@ -72,7 +72,8 @@ func TestRoleWithTooMuch(t *testing.T) {
 func TestRoleWithTooLittle(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
-	missing, err := accept.Parse("accepted.yaml", []byte("accepted:\n- property: permitted\n  message: the operator is not permitted to list deployments\n  reason: a test\n"))
+	missing, err := accept.Parse("accepted.yaml", []byte("accepted:\n- property: permitted\n  message: the operator is not permitted to list deployments\n  reason: a test\n"+
+		"- property: permitted\n  message: the operator is not permitted to watch deployments\n  reason: a test\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

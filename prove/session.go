@@ -29,11 +29,14 @@ import (
 // session is one call of Prove.
 type session struct {
 	Options
-	stage   *runner.Stage
-	base    workload.Workload
-	refs    oracle.References
-	learnt  []runlog.Trace // the runs without faults
-	until   time.Time
+	stage  *runner.Stage
+	base   workload.Workload
+	refs   oracle.References
+	learnt []runlog.Trace // the runs without faults
+	until  time.Time
+	// whole is the context of all runs with faults. enough ends those that do not belong to a finding that is confirmed.
+	whole   context.Context
+	enough  context.CancelFunc
 	unwatch func()
 	history normalize.History
 	brought []string // definitions that the session put into the cluster

@@ -22,14 +22,18 @@ func (s *session) work(ctx context.Context, plans []testplan.Plan) error {
 	s.left = len(plans)
 	queue := make(chan testplan.Plan)
 	group, ctx := errgroup.WithContext(ctx)
+	s.whole = ctx
+	starting, enough := context.WithCancel(ctx)
+	defer enough()
+	s.enough = enough
 	group.Go(func() error {
 		defer close(queue)
-		return s.feed(ctx, queue, plans)
+		return s.feed(starting, queue, plans)
 	})
 	for range s.Workers {
 		group.Go(func() error {
 			for p := range queue {
-				if err := s.try(ctx, p); err != nil {
+				if err := s.try(starting, p); err != nil && (starting.Err() == nil || ctx.Err() != nil) {
 					return err
 				}
 			}
@@ -45,11 +49,11 @@ func (s *session) work(ctx context.Context, plans []testplan.Plan) error {
 func (s *session) feed(ctx context.Context, queue chan<- testplan.Plan, plans []testplan.Plan) error {
 	timer := time.NewTimer(time.Until(s.until))
 	defer timer.Stop()
+	if s.FailFast && s.failed() { // without faults
+		s.report.Plans.Skipped = len(plans)
+		return nil
+	}
 	for i, p := range plans {
-		if s.FailFast && s.failed() {
-			s.report.Plans.Skipped = len(plans) - i
-			return nil
-		}
 		select {
 		case queue <- p:
 			s.tell(p)
@@ -57,7 +61,8 @@ func (s *session) feed(ctx context.Context, queue chan<- testplan.Plan, plans []
 			s.report.Plans.Skipped = len(plans) - i
 			return nil
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			s.report.Plans.Skipped = len(plans) - i
+			return context.Cause(s.whole)
 		}
 	}
 	return nil
@@ -119,19 +124,14 @@ func (s *session) once(ctx context.Context, p testplan.Plan, pace runner.Pace) e
 	if len(p.Faults) > 0 && len(seen.Struck) == 0 {
 		run.Verdict = report.Void
 	}
-	for _, f := range findings {
-		verdict, err := s.sure(ctx, p, f, seen)
-		if err != nil {
-			return err
-		}
-		if verdict != report.Passed {
-			run.Findings = append(run.Findings, f.Key())
-		}
-		if !f.Fails() {
-			continue
-		}
-		if run.Verdict != report.Failed && verdict != report.Passed {
-			run.Verdict = verdict
+	verdicts, err := s.sure(ctx, p, findings, seen)
+	if err != nil {
+		return err
+	}
+	for i, f := range findings {
+		run.Findings = append(run.Findings, f.Key())
+		if f.Fails() && run.Verdict != report.Failed {
+			run.Verdict = verdicts[i]
 		}
 	}
 	s.ran(run)
@@ -166,36 +166,61 @@ func (s *session) patient() runner.Pace {
 	return runner.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle, Patience: time.Minute}
 }
 
-// sure confirms a finding by running its plan again, with more patience, until it shows twice. A finding that another plan
-// has already shown is only counted, and one that is accepted needs no confirmation.
-func (s *session) sure(ctx context.Context, p testplan.Plan, f finding.Finding, seen *runlog.Trace) (report.Verdict, error) {
-	f.Plan = &p
-	if s.known(f.Key()) {
-		return report.Failed, nil
+// sure confirms the findings of a run by running its plan again, with more patience, until they show twice, and returns a verdict for each.
+// A finding that another plan has already shown is only counted, and one that is accepted needs no confirmation.
+func (s *session) sure(ctx context.Context, p testplan.Plan, findings []finding.Finding, seen *runlog.Trace) ([]report.Verdict, error) {
+	verdicts := make([]report.Verdict, len(findings))
+	var open []int // the findings to confirm
+	for i, f := range findings {
+		f.Plan, verdicts[i] = &p, report.Failed
+		switch {
+		case s.known(f.Key()):
+		case s.replayed != nil || f.Accepted != "":
+			s.confirmed(f, seen)
+		default:
+			open = append(open, i)
+		}
 	}
-	if s.replayed != nil || f.Accepted != "" {
-		s.confirmed(f, seen)
-		return report.Failed, nil
-	}
-	for runs := 2; runs <= repetitions; runs++ {
-		again, findings, err := s.carry(ctx, p, s.patient())
+	for run := 2; run <= repetitions && len(open) > 0; run++ {
+		again, shown, err := s.carry(ctx, p, s.patient())
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		at := slices.IndexFunc(findings, func(other finding.Finding) bool { return other.Key() == f.Key() })
-		if at < 0 {
-			f.Runs = runs
-			continue
+		var left []int
+		for _, i := range open {
+			at := slices.IndexFunc(shown, func(other finding.Finding) bool { return other.Key() == findings[i].Key() })
+			if at < 0 {
+				left = append(left, i)
+				continue
+			}
+			f := shown[at]
+			f.Plan = &p
+			ctx = s.shown(ctx, f, again)
 		}
-		f = findings[at]
-		f.Plan = &p
-		f, seen = s.shrunk(ctx, f, again)
-		s.confirmed(f, seen)
-		return report.Failed, nil
+		open = left
 	}
-	f.Flaky, f.Seen = true, 1
-	s.confirmed(s.weighed(f), seen)
-	return report.Flaky, nil
+	for _, i := range open {
+		f := findings[i]
+		f.Plan, f.Flaky, f.Seen, f.Runs, verdicts[i] = &p, true, 1, repetitions, report.Flaky
+		s.confirmed(s.weighed(f), seen)
+	}
+	return verdicts, nil
+}
+
+// shown records a finding that showed twice, with the smallest plan that shows it. It returns the context of what follows: after the first
+// failure, other runs end if only one is wanted.
+func (s *session) shown(ctx context.Context, f finding.Finding, seen *runlog.Trace) context.Context {
+	if !s.FailFast || !f.Fails() {
+		f, seen = s.shrunk(ctx, f, seen)
+		s.confirmed(f, seen)
+		return ctx
+	}
+	s.enough() // the processors are free for what follows
+	if !s.failed() {
+		f, seen = s.shrunk(s.whole, f, seen)
+	}
+	s.confirmed(f, seen)
+	return s.whole
 }
 
 // repetitions is the maximum number of runs of a plan in which a finding has to show twice.
@@ -213,24 +238,49 @@ func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *runlog.Tr
 	return f, seen
 }
 
-// smaller tries the plans that are smaller than a finding's plan, until one shows it.
+// smaller tries the plans that are smaller than a finding's plan, until one shows it. If no other plans are run meanwhile, several are
+// tried at a time.
 func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Time) (finding.Finding, *runlog.Trace, bool) {
-	for _, p := range testplan.Smaller(*f.Plan) {
+	side := 1
+	if s.FailFast {
+		side = s.Workers
+	}
+	for some := range slices.Chunk(testplan.Smaller(*f.Plan), side) {
 		if time.Now().After(until) {
 			break
 		}
-		seen, findings, err := s.carry(ctx, p, runner.Pace{})
-		if err != nil {
+		shown := make([]*finding.Finding, len(some))
+		traces := make([]*runlog.Trace, len(some))
+		var group errgroup.Group
+		for i, p := range some {
+			group.Go(func() (err error) {
+				shown[i], traces[i], err = s.shows(ctx, p, f.Key())
+				return err
+			})
+		}
+		if group.Wait() != nil {
 			break // keep the finding unchanged: the next run reports the error
 		}
-		for _, other := range findings {
-			if other.Key() == f.Key() {
-				other.Plan = &p
-				return other, seen, true
-			}
+		if i := slices.IndexFunc(shown, func(one *finding.Finding) bool { return one != nil }); i >= 0 {
+			return *shown[i], traces[i], true
 		}
 	}
 	return f, nil, false
+}
+
+// shows executes a plan, and returns the finding with a key if it shows it.
+func (s *session) shows(ctx context.Context, p testplan.Plan, key string) (*finding.Finding, *runlog.Trace, error) {
+	seen, findings, err := s.carry(ctx, p, runner.Pace{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, one := range findings {
+		if one.Key() == key {
+			one.Plan = &p
+			return &one, seen, nil
+		}
+	}
+	return nil, nil, nil
 }
 
 // weighed makes a flaky finding a note if it only says that something did not happen in time: a slow machine may have been

@@ -22,10 +22,12 @@ var sweeps = []sweep{
 	{"killed after every write", "the operator is killed each time that it has written something", onWrites(fault.Kill, fault.Effect)},
 	{"errors", "the first attempt of every write fails with a server error", onWrites(fault.ServerError, fault.Before)},
 	{"stale caches", "the operator's view of every kind is stale at the first change in every step", staleViews},
+	{"watches end", "each watch ends after the first change that it shows", endingWatches},
 	{"timeouts after the effect", "every write takes effect, and the first answer is a timeout", onWrites(fault.TimeOut, fault.Effect)},
 	{"killed before every write", "the operator is killed each time that it is about to write something", onWrites(fault.Kill, fault.Before)},
 	{"timeouts", "the first attempt of every write times out without effect", onWrites(fault.TimeOut, fault.Before)},
 	{"failing reads", "the first attempt of every read before a write fails with a server error", onReads},
+	{"expired tokens", "the operator's token expires before the first write in each step", expiries},
 	{"slow answers", "every write is seen by the watches before it is answered", onWrites(fault.Delay, fault.Effect)},
 }
 
@@ -111,6 +113,28 @@ func staleViews(c *course) []fault.Fault {
 		}
 		seen[key] = true
 		all = append(all, fault.Fault{Kind: fault.Hold, View: one.Resource, On: one.on})
+	}
+	return all
+}
+
+// endingWatches returns faults that end the first watch of each kind after its first change.
+func endingWatches(c *course) []fault.Fault {
+	var all []fault.Fault
+	for _, one := range watches(c) {
+		if f := one.faults[0]; f.Events == 1 {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// expiries returns faults by which the token expires before the first write in each step.
+func expiries(c *course) []fault.Fault {
+	var all []fault.Fault
+	for _, p := range c.writes {
+		if p.nth == 0 && p.on.Nth <= maxAttempts {
+			all = append(all, fault.Fault{Kind: fault.Expire, Moment: fault.Before, On: p.on})
+		}
 	}
 	return all
 }

@@ -47,6 +47,8 @@ update configmaps/b unchanged
 			"after the effect on update configmaps a #1 in step change; after the effect on update boxes/status a #1 in step change",
 		"sweep: stale caches: boxes on event boxes a ADDED #1 in step create; configmaps on event configmaps a ADDED #1 in step create; " +
 			"boxes on event boxes a MODIFIED #1 in step change; configmaps on event configmaps a MODIFIED #1 in step change",
+		"sweep: expired tokens: on create configmaps a #1 in step create; on update configmaps a #1 in step change",
+		"sweep: watches end: on watch boxes #1; on watch configmaps #1",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no sweep\n%s\nin\n%s", want, strings.Join(got, "\n"))
