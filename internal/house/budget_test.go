@@ -41,7 +41,7 @@ var budgets = map[string]budget{
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {2030, 14},
 	"internal/ship/build":       {1550, 24}, // with Debian packages
-	"internal/ship/bundle":      {2980, 30}, // two layouts, 25 rules, and CRDs of v1beta1 in v1
+	"internal/ship/bundle":      {3320, 30}, // two layouts, 30 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":     {2200, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":      {2960, 12},
 	"internal/ship/image":       {1690, 21},
