@@ -11,8 +11,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -138,6 +142,66 @@ func TestInstallPlan(t *testing.T) {
 		w.AwaitGone(object)
 	}
 	w.Must(w.Get(t.Context(), client.ObjectKey{Name: "memcacheds." + w.group}, &apiextensionsv1.CustomResourceDefinition{}))
+}
+
+// Objects in versions that API servers no longer have are written in those that replaced them, without fields that nobody knows. The plan
+// says so before it is approved.
+func TestPlanConvertsRemovedVersions(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	crd := w.definition()
+	w.Cleanup(func() { w.Must(client.IgnoreNotFound(w.Delete(context.WithoutCancel(w.Context()), crd))) })
+	w.more = map[string]string{
+		"manifests/crd.json": `{"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "metadata": {"name": "` + crd.Name + `"},
+"spec": {"group": "` + w.group + `", "version": "v1alpha1", "scope": "Namespaced", "names": {"plural": "memcacheds", "kind": "Memcached"}}}`,
+		"manifests/old.yaml": strings.ReplaceAll(`
+{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: old}, spec: {maxUnavailable: 1, selector: {}}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1beta1, kind: Role, metadata: {name: old}, rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1beta1, kind: RoleBinding, metadata: {name: old}, roleRef: {kind: Role, name: old}, subjects: [{kind: ServiceAccount, name: default, namespace: $NAMESPACE}]}
+---
+{apiVersion: scheduling.k8s.io/v1beta1, kind: PriorityClass, metadata: {name: $NAMESPACE}, value: 7}
+---
+{apiVersion: extensions/v1beta1, kind: NetworkPolicy, metadata: {name: old}, spec: {podSelector: {matchLabels: {a: b}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: old}, spec: {ports: [{port: 80, prot: TCP}]}}
+`, "$NAMESPACE", w.Namespace),
+	}
+	w.Add(w.operatorGroup("group"), w.catalog(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n"),
+		w.plan("install-1", "0.0.1", "", v1alpha1.Manual))
+	waits := w.awaitPlan("install-1", v1alpha1.PlanRequiresApproval)
+	converted := meta.FindStatusCondition(waits.Status.Steps, "Converted")
+	if converted == nil {
+		t.Fatalf("there is no condition Converted: %+v", waits.Status.Steps)
+	}
+	for _, want := range []string{
+		"CustomResourceDefinition " + crd.Name + " is written in apiextensions.k8s.io/v1, because Kubernetes 1.22 removed v1beta1: version v1alpha1 has a schema",
+		"PodDisruptionBudget old is written in policy/v1, because Kubernetes 1.25 removed policy/v1beta1, and its empty selector is left out",
+		"Role old is written in", "RoleBinding old is written in", "PriorityClass " + w.Namespace + " is written in", "NetworkPolicy old is written in networking.k8s.io/v1",
+		"Service old is written without spec.ports[0].prot",
+	} {
+		if !strings.Contains(converted.Message, want) {
+			t.Errorf("the message is %q, want %q", converted.Message, want)
+		}
+	}
+	w.approve(w.plan("install-1", "0.0.1", "", v1alpha1.Manual))
+	done := w.awaitPlan("install-1", v1alpha1.PlanComplete)
+	if !meta.IsStatusConditionTrue(done.Status.Steps, "Converted") {
+		t.Errorf("the conditions are %+v", done.Status.Steps)
+	}
+	w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseSucceeded, "")
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: w.Named("old")}
+	for _, object := range []client.Object{
+		budget, &rbacv1.Role{ObjectMeta: w.Named("old")}, &rbacv1.RoleBinding{ObjectMeta: w.Named("old")}, &networkingv1.NetworkPolicy{ObjectMeta: w.Named("old")},
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}, &corev1.Service{ObjectMeta: w.Named("old")},
+	} {
+		w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	}
+	if budget.Spec.Selector != nil {
+		t.Errorf("the budget selects %v, want no pods", budget.Spec.Selector)
+	}
+	w.quiet()
 }
 
 // A plan cannot use the catalog of another namespace.

@@ -41,7 +41,7 @@ var budgets = map[string]budget{
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {2030, 14},
 	"internal/ship/build":       {1550, 24}, // with Debian packages
-	"internal/ship/bundle":      {2980, 30}, // two layouts, 25 rules, and CRDs of v1beta1 in v1
+	"internal/ship/bundle":      {3320, 30}, // two layouts, 30 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":     {2200, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":      {2960, 12},
 	"internal/ship/image":       {1690, 21},
@@ -58,6 +58,8 @@ var budgets = map[string]budget{
 	"olm/internal/csv": {2120, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
 	// Nine stages on one cluster, and the operator as a process with what its pods have.
 	"internal/ship/bundle/bundletest": {2350, 8},
+	// What the lifecycle manager makes of a CSV, counted a second time, and upgrade graphs.
+	"internal/ship/bundle/check": {1850, 24},
 
 	"internal/olm/resolve":       {2350, 20}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},

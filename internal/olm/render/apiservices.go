@@ -22,7 +22,16 @@ const (
 
 // checkAPIServices returns the first mistake in the descriptions of API services.
 func checkAPIServices(csv *v1alpha1.ClusterServiceVersion) error {
+	servers := map[string]string{}
 	for i, one := range csv.Spec.APIServiceDefinitions.Owned {
+		if one.Group == "" || one.Version == "" {
+			return fmt.Errorf("spec.apiservicedefinitions.owned[%d]: group or version is missing", i)
+		}
+		name := one.Version + "." + one.Group
+		if other, served := servers[name]; served && other != one.DeploymentName {
+			return fmt.Errorf("spec.apiservicedefinitions.owned[%d]: the Deployments %q and %q serve the same APIService %s", i, other, one.DeploymentName, name)
+		}
+		servers[name] = one.DeploymentName
 		if Reserved(one.Group) {
 			return fmt.Errorf("spec.apiservicedefinitions.owned[%d]: the API group %q belongs to Kubernetes or to the manager", i, one.Group)
 		}

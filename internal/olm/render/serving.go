@@ -92,9 +92,15 @@ func serversOf(csv *v1alpha1.ClusterServiceVersion, deployments []*appsv1.Deploy
 		if err != nil {
 			return nil, &WebhookError{err}
 		}
-		if s != nil {
-			all = append(all, s)
+		if s == nil {
+			continue
 		}
+		for _, other := range all {
+			if other.Service == s.Service && other.Deployment != s.Deployment {
+				return nil, &WebhookError{fmt.Errorf("the Deployments %s and %s would have the same Service %s: rename one of them", other.Deployment, s.Deployment, s.Service)}
+			}
+		}
+		all = append(all, s)
 	}
 	return all, nil
 }
@@ -127,11 +133,19 @@ func serverOf(csv *v1alpha1.ClusterServiceVersion, deployment *appsv1.Deployment
 	if len(s.selector) == 0 {
 		return nil, fmt.Errorf("deployment %s serves webhooks or API services: its selector needs matchLabels, which become those of its Service", s.Deployment)
 	}
-	s.Service = names.Join(maxLabel, strings.ReplaceAll(s.Deployment, ".", "-"), "service")
-	s.Secret = s.Service + "-cert"
+	s.Service = ServiceName(s.Deployment)
+	s.Secret = s.Service + SecretSuffix
 	host := s.Service + "." + csv.Namespace
 	s.Hosts = []string{host, host + ".svc", host + ".svc.cluster.local"}
 	return s, nil
+}
+
+// SecretSuffix ends the name of the Secret with the certificate of a Service.
+const SecretSuffix = "-cert"
+
+// ServiceName returns the name of the Service of a Deployment that serves webhooks or API services.
+func ServiceName(deployment string) string {
+	return names.Join(maxLabel, strings.ReplaceAll(deployment, ".", "-"), "service")
 }
 
 const defaultPort = 443

@@ -280,11 +280,17 @@ func TestRefusedDescriptions(t *testing.T) {
 		"another webhook has the same type, generateName and webhookPath":                                                                   {"type: MutatingAdmissionWebhook\n    generateName: mshop.example.com", "type: ValidatingAdmissionWebhook\n    webhookPath: /validate\n    generateName: vshop.example.com"},
 		`spec.apiservicedefinitions.owned[0]: the API group "authorization.k8s.io" belongs to Kubernetes or to the manager`:                 {"group: stock.example.com", "group: authorization.k8s.io"},
 		`spec.apiservicedefinitions.owned[0]: the API group "apps" belongs to Kubernetes or to the manager`:                                 {"group: stock.example.com", "group: apps"},
+		"spec.apiservicedefinitions.owned[0]: group or version is missing":                                                                  {"group: stock.example.com, version: v1", "group: stock.example.com"},
+		`spec.apiservicedefinitions.owned[1]: the Deployments "shop.server" and "worker" serve the same APIService v1.stock.example.com`:    {"kind: Item, deploymentName: shop.server}", "kind: Item, deploymentName: shop.server}, {group: stock.example.com, version: v1, kind: Box, deploymentName: worker}"},
+		"the Deployments shop-server and shop.server would have the same Service shop-server-service":                                       {"- name: worker\n        spec:\n          selector", "- name: shop-server\n        spec:\n          selector"},
 	} {
 		csv := &v1alpha1.ClusterServiceVersion{}
 		text := strings.Replace(hooks, change[0], change[1], 1)
 		if text == hooks {
 			t.Fatalf("%s: nothing is changed", want)
+		}
+		if strings.Contains(text, "name: shop-server") {
+			text = strings.Replace(text, "deploymentName: shop.server", "deploymentName: shop-server", 1)
 		}
 		read(t, text, csv)
 		if _, err := render.Children(csv, render.Group{Targets: []string{""}}, nil); err == nil || !strings.Contains(err.Error(), want) {

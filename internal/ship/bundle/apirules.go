@@ -98,7 +98,7 @@ var crdVersionRule = &check{rule.Rule{
 }, func(b *Bundle, found *rule.Findings) {
 	for _, crd := range b.CRDs {
 		if crd.GetAPIVersion() == crdV1Beta1 {
-			found.Add(rule.At(crd.Object, "apiVersion"), "%s is in %s", crd.GetName(), crdV1Beta1)
+			found.Add(rule.At(crd.Object, "apiVersion"), "%s is in %s%s", crd.GetName(), crdV1Beta1, crd.converted())
 		}
 	}
 }}
@@ -241,59 +241,3 @@ func (b *Bundle) checkConversion(w Webhook) []string {
 	}
 	return problems
 }
-
-// kinds are the kinds of objects that the Operator Lifecycle Manager installs from a bundle, in addition to CSVs and
-// CRDs.
-var kinds = []string{
-	"ClusterRole", "ClusterRoleBinding", "ConfigMap", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin", "ConsoleQuickStart", "ConsoleYAMLSample",
-	"NetworkPolicy", "PodDisruptionBudget", "PodMonitor", "PriorityClass", "PrometheusRule", "Role", "RoleBinding", "Secret", "Service",
-	"ServiceAccount", "ServiceMonitor", "VerticalPodAutoscaler",
-}
-
-// Installs reports whether the Operator Lifecycle Manager installs objects of a kind from a bundle.
-func Installs(kind string) bool {
-	return slices.Contains(kinds, kind) || kind == "CustomResourceDefinition"
-}
-
-var objectsRule = &check{rule.Rule{
-	Name: "bundle-objects", Severity: rule.Error,
-	About:  "An object that the Operator Lifecycle Manager does not install, or that is in the bundle twice.",
-	Reason: "The bundle is rejected, or one of the two objects is lost.",
-	Fix:    "let the operator create the object, or keep one of the two",
-}, func(b *Bundle, found *rule.Findings) {
-	first := map[string]string{}
-	for _, object := range b.Others {
-		if !slices.Contains(kinds, object.GetKind()) {
-			found.Add(rule.At(object, "kind"), "a bundle cannot contain a %s; it can contain %s", object.GetKind(), strings.Join(kinds, ", "))
-			continue
-		}
-		key := object.GroupVersionKind().GroupKind().String() + " " + object.GetNamespace() + "/" + object.GetName()
-		if before, twice := first[key]; twice {
-			found.Add(rule.At(object, "metadata.name"), "%s %s is also in %s", object.GetKind(), object.GetName(), before)
-			continue
-		}
-		first[key] = object.Place()
-	}
-}}
-
-// removed are API versions that API servers no longer serve, with the version of Kubernetes that removed them.
-var removed = map[string]string{
-	"admissionregistration.k8s.io/v1beta1": "1.22", "apiextensions.k8s.io/v1beta1": "1.22", "apiregistration.k8s.io/v1beta1": "1.22",
-	"authentication.k8s.io/v1beta1": "1.22", "authorization.k8s.io/v1beta1": "1.22", "autoscaling/v2beta1": "1.25", "autoscaling/v2beta2": "1.26",
-	"batch/v1beta1": "1.25", "certificates.k8s.io/v1beta1": "1.22", "coordination.k8s.io/v1beta1": "1.22", "discovery.k8s.io/v1beta1": "1.25",
-	"events.k8s.io/v1beta1": "1.25", "extensions/v1beta1": "1.22", "networking.k8s.io/v1beta1": "1.22", "node.k8s.io/v1beta1": "1.25",
-	"policy/v1beta1": "1.25", "rbac.authorization.k8s.io/v1beta1": "1.22", "scheduling.k8s.io/v1beta1": "1.22", "storage.k8s.io/v1beta1": "1.27",
-}
-
-var removedAPIRule = &check{rule.Rule{
-	Name: "removed-api", Severity: rule.Error,
-	About:  "An object in an API version that Kubernetes removed.",
-	Reason: "The bundle cannot be installed on clusters since that version.",
-	Fix:    "use the stable version of the API",
-}, func(b *Bundle, found *rule.Findings) {
-	for _, object := range b.Others {
-		if since, gone := removed[object.GetAPIVersion()]; gone {
-			found.Add(rule.At(object, "apiVersion"), "%s %s: Kubernetes %s removed %s", object.GetKind(), object.GetName(), since, object.GetAPIVersion())
-		}
-	}
-}}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/tools/changes"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -31,7 +32,7 @@ type Conversion struct {
 }
 
 // Convert writes bundles in the layout registry+v1 to out, which must exist: one for each version of the package in dir, or one
-// for the bundle in dir. CRDs in v1beta1 are converted to v1, and all other files are copied. If something cannot be read or
+// for the bundle in dir. CRDs in v1beta1 and objects of other removed versions are converted to v1, and all other files are copied. If something cannot be read or
 // converted, or if a file exists, it fails and writes nothing.
 func Convert(ctx context.Context, dir, out string) ([]Conversion, error) {
 	found, err := Find(dir)
@@ -130,11 +131,12 @@ func (b *Bundle) convert(set *changes.Set, out string) (Conversion, error) {
 	return made, nil
 }
 
-// converted returns the content of a manifest with its definitions in v1.
+// converted returns the content of a manifest with its definitions in v1, and other objects of removed versions in those that replace them.
 func (b *Bundle) converted(file string, made *Conversion) ([]byte, error) {
 	content := b.manifests[file]
 	old := slices.ContainsFunc(b.CRDs, func(crd *CRD) bool { return crd.File == file && crd.GetAPIVersion() == crdV1Beta1 })
-	if !old {
+	older := slices.ContainsFunc(b.Others, func(o project.Object) bool { return o.File == file && contents.Converts(o.GroupVersionKind()) != "" })
+	if !old && !older {
 		return content, nil
 	}
 	objects, err := project.Parse(file, content)
@@ -153,6 +155,14 @@ func (b *Bundle) converted(file string, made *Conversion) ([]byte, error) {
 			if written, err = plain(crd.Typed); err != nil {
 				return nil, err
 			}
+		}
+		if contents.Converts(object.GroupVersionKind()) != "" {
+			current, change, err := contents.Current(object.Unstructured)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", object.Place(), err)
+			}
+			written = current
+			made.Changes = append(made.Changes, change)
 		}
 		document, err := project.Write(written)
 		if err != nil {

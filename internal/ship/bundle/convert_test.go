@@ -67,6 +67,23 @@ func TestConvertCopies(t *testing.T) {
 	}
 }
 
+// Objects of removed versions are written in those that replaced them.
+func TestConvertObjects(t *testing.T) {
+	t.Parallel()
+	dir := copied(t, "lamp")
+	edit(t, dir, otherFile, "apiVersion: v1\nkind: Service\nmetadata:\n  name: lamp-metrics\nspec:\n  ports: [{port: 8443}]",
+		"apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata:\n  name: lamp\nspec: {maxUnavailable: 1, selector: {}}")
+	out, made := convert(t, dir)
+	if want := "PodDisruptionBudget lamp is written in policy/v1, because Kubernetes 1.25 removed policy/v1beta1, and its empty selector is left out"; len(made) != 1 ||
+		len(made[0].Changes) != 1 || !strings.HasPrefix(made[0].Changes[0], want) {
+		t.Errorf("made %+v", made)
+	}
+	content, err := os.ReadFile(filepath.Join(out, "lamp-operator", "1.1.0", filepath.FromSlash(otherFile)))
+	if want := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: lamp\nspec:\n  maxUnavailable: 1\n"; err != nil || string(content) != want {
+		t.Errorf("%v, written %s", err, content)
+	}
+}
+
 func TestConvertWritesNothingOnErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, old, new, want string }{

@@ -55,6 +55,7 @@ type CSVSpec struct {
 	CRDs          APIs           `json:"customresourcedefinitions"`
 	APIServices   APIs           `json:"apiservicedefinitions"`
 	Webhooks      []Webhook      `json:"webhookdefinitions"`
+	NativeAPIs    []API          `json:"nativeAPIs"`
 	RelatedImages []RelatedImage `json:"relatedImages"`
 }
 

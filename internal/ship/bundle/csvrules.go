@@ -3,6 +3,7 @@ package bundle
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/mail"
 	"net/url"
@@ -96,7 +97,10 @@ var installModesRule = &check{rule.Rule{
 		seen[mode.Type] = true
 		supported = supported || mode.Supported
 	}
-	if !supported {
+	switch {
+	case len(spec.InstallModes) == 0:
+		found.Add(b.at("spec.installModes"), "spec.installModes is missing")
+	case !supported:
 		found.Add(b.at("spec.installModes"), "spec.installModes: no install mode is supported")
 	}
 	converts := slices.ContainsFunc(spec.Webhooks, func(w Webhook) bool { return w.Type == Converting })
@@ -118,8 +122,12 @@ var kubeVersionRule = &check{rule.Rule{
 		found.Add(b.at("spec"), "spec.minKubeVersion is missing").Severity = rule.Advice
 		return
 	}
-	if _, err := semver.Parse(strings.TrimPrefix(text, "v")); err != nil {
+	version, err := semver.Parse(strings.TrimPrefix(text, "v"))
+	switch {
+	case err != nil:
 		found.Add(b.at("spec.minKubeVersion"), "spec.minKubeVersion: %q is not a semantic version", text)
+	case version.Major != 1:
+		found.Add(b.at("spec.minKubeVersion"), "spec.minKubeVersion: Kubernetes has no version %s; versions of Kubernetes begin with 1, those of distributions may not", text)
 	}
 }}
 
@@ -194,7 +202,30 @@ var listingRule = &check{rule.Rule{
 	checkIcons(b, found)
 }}
 
+// Labels of a CSV for the platforms on which the operator runs.
+const (
+	archLabel = "operatorframework.io/arch."
+	osLabel   = "operatorframework.io/os."
+)
+
+var platformsRule = &check{rule.Rule{
+	Name: "csv-platforms", Severity: rule.Warning,
+	About:  "A label about an architecture or an operating system with another value than `supported`.",
+	Reason: "Catalogs offer an operator only for platforms with this value. Without labels, that is linux on amd64.",
+	Fix:    "set the label to supported, or remove it",
+}, func(b *Bundle, found *rule.Findings) {
+	for _, key := range slices.Sorted(maps.Keys(b.CSV.Labels)) {
+		value := b.CSV.Labels[key]
+		if (strings.HasPrefix(key, archLabel) || strings.HasPrefix(key, osLabel)) && value != "supported" {
+			found.Add(b.at("metadata.labels"), "%s: want supported, got %q", key, value)
+		}
+	}
+}}
+
 func checkIcons(b *Bundle, found *rule.Findings) {
+	if n := len(b.CSV.Spec.Icon); n > 1 {
+		found.Add(b.at("spec.icon"), "spec.icon: want one icon, got %d", n)
+	}
 	for i, icon := range b.CSV.Spec.Icon {
 		path := fmt.Sprintf("spec.icon[%d]", i)
 		want, known := iconTypes[icon.MediaType]

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,6 +50,30 @@ var annotationsRule = &check{rule.Rule{
 			defaultChannelKey, b.DefaultChannel, strings.Join(b.Channels, ", ")).Severity = rule.Warning
 	}
 }}
+
+// conventionalChannel matches names of channels by the convention of the Operator Lifecycle Manager: how stable their versions are, and
+// optionally which major or minor version they have.
+var conventionalChannel = regexp.MustCompile(`^(candidate|fast|stable|preview)([-.]v?\d+(\.\d+)*)?$`)
+
+var channelsRule = &check{rule.Rule{
+	Name: "channel-names", Severity: rule.Advice,
+	About:  "A channel whose name does not say how stable its versions are.",
+	Reason: "Administrators choose a channel by its name.",
+	Fix:    "name channels candidate, fast or stable, optionally with a version, such as stable-v1 or fast-v1.2",
+}, func(b *Bundle, found *rule.Findings) {
+	if !b.Registry() {
+		return // the package has the channels
+	}
+	for _, channel := range b.Channels {
+		checkChannel(channel, rule.Place{File: b.annotations.file, Line: max(b.annotations.lines[channelsKey], 1), Column: 1}, found)
+	}
+}}
+
+func checkChannel(name string, at rule.Place, found *rule.Findings) {
+	if !conventionalChannel.MatchString(name) {
+		found.Add(at, "channel %s: want candidate, fast or stable, optionally with a version", name)
+	}
+}
 
 var dockerfileRule = &check{rule.Rule{
 	Name: "bundle-labels", Severity: rule.Error,

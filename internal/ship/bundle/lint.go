@@ -16,10 +16,10 @@ type check struct {
 
 // checks are the rules about one bundle, in the order of their list.
 var checks = []*check{
-	formatRule, annotationsRule, dockerfileRule, sizeRule,
-	nameRule, versionRule, replacesRule, installModesRule, kubeVersionRule, relatedImagesRule, listingRule,
+	formatRule, annotationsRule, channelsRule, dockerfileRule, sizeRule,
+	nameRule, versionRule, replacesRule, installModesRule, kubeVersionRule, relatedImagesRule, listingRule, platformsRule,
 	strategyRule, deploymentsRule, requestsRule, permissionsRule, serviceAccountRule,
-	ownedRule, crdRule, crdVersionRule, samplesRule, webhooksRule, objectsRule, removedAPIRule,
+	ownedRule, crdRule, crdVersionRule, samplesRule, webhooksRule, apiServicesRule, generatedRule, objectsRule, convertedRule, removedAPIRule,
 }
 
 // Rules returns all rules about bundles and packages.
@@ -86,7 +86,7 @@ func (l *linter) lint(dir string) error {
 func (b *Bundle) Lint() []rule.Finding {
 	var all []rule.Finding
 	for _, one := range checks {
-		if b.CSV != nil || slices.Contains([]*check{formatRule, annotationsRule, dockerfileRule}, one) {
+		if b.CSV != nil || slices.Contains([]*check{formatRule, annotationsRule, channelsRule, dockerfileRule}, one) {
 			all = append(all, one.Collect(func(found *rule.Findings) { one.check(b, found) })...)
 		}
 	}
@@ -104,7 +104,7 @@ func (p *Package) Lint() []rule.Finding {
 			all = append(all, lintUpgrade(older, b)...)
 		}
 	}
-	return append(all, packageRule.Collect(p.check)...)
+	return append(append(all, packageRule.Collect(p.check)...), channelsRule.Collect(p.checkNames)...)
 }
 
 func lintUpgrade(older, newer *Bundle) []rule.Finding {

@@ -125,7 +125,71 @@ var mistakes = []struct {
 	{"csv-webhooks", csvFile, "admissionReviewVersions: [v1]", "admissionReviewVersions: []", "", "admissionReviewVersions is missing"},
 	{"bundle-objects", otherFile, "kind: Service", "kind: Pod", "kind: Pod", "a bundle cannot contain a Pod"},
 	{"bundle-objects", otherFile, "  ports: [{port: 8443}]", "  ports: [{port: 8443}]\n---\n{apiVersion: v1, kind: Service, metadata: {name: lamp-metrics}}", "", "Service lamp-metrics is also in"},
-	{"removed-api", otherFile, "apiVersion: v1\nkind: Service", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget", "apiVersion:", "Kubernetes 1.25 removed policy/v1beta1"},
+	{"bundle-objects", otherFile, "apiVersion: v1", "apiVersion: serving.knative.dev/v1", "apiVersion:", "Service lamp-metrics of serving.knative.dev/v1, which a bundle cannot contain"},
+	{"bundle-objects", otherFile, "port: 8443", "port: https", "apiVersion:", "cannot unmarshal string"},
+	{"bundle-objects", otherFile, "port: 8443", "port: 8443, prot: TCP", "apiVersion:", "without spec.ports[0].prot, which Kubernetes does not know"},
+	{"bundle-objects", otherFile, "apiVersion: v1\nkind: Service\n", "apiVersion: rbac.authorization.k8s.io/v1alpha1\nkind: Role\n", "apiVersion:", "which API servers do not serve: use rbac.authorization.k8s.io/v1"},
+	{"removed-api", otherFile, "apiVersion: v1\nkind: Service", "apiVersion: batch/v1beta1\nkind: CronJob", "apiVersion:", "Kubernetes 1.25 removed batch/v1beta1"},
+	{"removed-api", csvFile, "  maturity: stable\n", "  nativeAPIs: [{group: policy, version: v1beta1, kind: PodSecurityPolicy}]\n", "nativeAPIs", "Kubernetes 1.25 removed policy/v1beta1, so the requirement is never met"},
+	{"removed-api", csvFile, "verbs: [get, list, watch]}", "verbs: [get, list, watch]}, {apiGroups: [policy], resources: [podsecuritypolicies], verbs: [use]}", "rules:", "Kubernetes 1.25 removed the resource podsecuritypolicies of policy"},
+	{"removed-api", csvFile, "verbs: [get, list, watch]}", "verbs: [get, list, watch]}, {apiGroups: [apps, extensions], resources: [deployments], verbs: [get]}", "rules:", "Kubernetes 1.22 removed the API group extensions"},
+	{"converted-api", otherFile, "apiVersion: v1\nkind: Service", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget", "apiVersion:", "PodDisruptionBudget lamp-metrics is written in policy/v1, because Kubernetes 1.25 removed policy/v1beta1"},
+	{"crd-v1beta1", crdFile, "apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1", "apiVersion:", "which the lifecycle manager converts: version v1: 2 objects preserve unknown fields"},
+	{"channel-names", notesFile, "channels.v1: stable,candidate", "channels.v1: stable,alpha", "channels.v1", "channel alpha: want candidate, fast or stable"},
+	{"csv-install-modes", csvFile, "  installModes:\n", "  modes:\n", "spec:", "spec.installModes is missing"},
+	{"csv-min-kube-version", csvFile, "minKubeVersion: 1.28.0", "minKubeVersion: 4.12.0", "minKubeVersion", "Kubernetes has no version 4.12.0"},
+	{"csv-listing", csvFile, "  icon:\n", "  icon:\n  - {mediatype: image/svg+xml, base64data: PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=}\n", "icon:", "want one icon, got 2"},
+	{"csv-platforms", csvFile, "  namespace: placeholder\n", "  labels: {operatorframework.io/arch.arm64: 'true'}\n", "labels:", `operatorframework.io/arch.arm64: want supported, got "true"`},
+	{"csv-platforms", csvFile, "  namespace: placeholder\n", "  labels: {operatorframework.io/os.windows: ''}\n", "labels:", `operatorframework.io/os.windows: want supported, got ""`},
+	{"csv-owned", csvFile, "description: One lamp.}\n", "description: One lamp.}\n    - {name: lamps.light.example.com, version: v1, kind: Lamp, description: Again.}\n", "", "lamps.light.example.com in version v1 is listed twice"},
+	{"csv-owned", csvFile, "    owned:\n    - {name: lamps.light.example.com, version: v1, kind: Lamp, displayName: Lamp, description: One lamp.}\n", "", "", "CustomResourceDefinition lamps.light.example.com is not listed as owned"},
+	{"csv-samples", csvFile, `"kind": "Lamp"`, `"kind": "Lantern"`, "", "the CSV does not own Lantern"},
+	{"csv-samples", csvFile, `"kind": "Lamp"`, `"kind": "Lantern"`, "- {name: lamps", "alm-examples has no sample of Lamp"},
+	{"generated-names", otherFile, "name: lamp-metrics", "name: lamp-operator-service", "name: lamp-operator-service", "has the name of the Service of Deployment lamp-operator"},
+	{"generated-names", otherFile, "kind: Service\nmetadata:\n  name: lamp-metrics\nspec:\n  ports: [{port: 8443}]", "kind: Secret\nmetadata:\n  name: lamp-operator-service-cert", "name: lamp-operator-service-cert", "has the name of the certificate of Deployment lamp-operator"},
+	{"csv-api-services", csvFile, "  webhookdefinitions:\n", apis("{group: served.example.com, version: v1, kind: Beam, deploymentName: other}"), "", `deploymentName: the CSV has no Deployment "other"`},
+	{"csv-api-services", csvFile, "  webhookdefinitions:\n", apis("{group: metrics.k8s.io, version: v1, kind: Beam, deploymentName: lamp-operator}"), "", "the API group metrics.k8s.io belongs to Kubernetes"},
+	{"csv-api-services", csvFile, "  webhookdefinitions:\n", apis("{group: served.example.com, kind: Beam, deploymentName: lamp-operator}"), "", "want group, version and kind"},
+	{"csv-api-services", csvFile, "  webhookdefinitions:\n", apis("{group: light.example.com, version: v1, kind: Beam, deploymentName: lamp-operator}"), "", "CustomResourceDefinition lamps.light.example.com provides light.example.com/v1"},
+	{"csv-api-services", csvFile, "  webhookdefinitions:\n", apis("{group: a.example.com, version: v1, kind: Beam, deploymentName: lamp-operator}, {group: a.example.com, version: v1, kind: Beam, deploymentName: lamp-operator}"), "", "Beam of a.example.com/v1 is listed twice"},
+	{"csv-api-services", csvFile, "  webhookdefinitions:\n", apis("{group: a.example.com, version: v1, kind: Beam, deploymentName: lamp-operator}, {group: a.example.com, version: v1, kind: Ray, deploymentName: other}"), "", `"lamp-operator" and "other" serve the same APIService v1.a.example.com`},
+}
+
+// apis returns the API services of an operator, and the begin of its webhooks.
+func apis(owned string) string {
+	return "  apiservicedefinitions: {owned: [" + owned + "]}\n  webhookdefinitions:\n"
+}
+
+// What looks like a mistake and is none has no finding of the rule.
+func TestCorrectForms(t *testing.T) {
+	t.Parallel()
+	for _, form := range []struct{ rule, file, old, new string }{
+		{"channel-names", notesFile, "channels.v1: stable,candidate", "channels.v1: stable-v1,fast-v1.2,candidate"},
+		{"csv-platforms", csvFile, "  namespace: placeholder\n", "  labels: {operatorframework.io/arch.arm64: supported, operatorframework.io/os.linux: supported, other: 'true'}\n"},
+		{"csv-min-kube-version", csvFile, "minKubeVersion: 1.28.0", "minKubeVersion: v1.28.0-rc.1"},
+		{"csv-install-modes", csvFile, "  - {type: MultiNamespace, supported: false}\n", ""},
+		{"removed-api", csvFile, "  maturity: stable\n", "  nativeAPIs: [{group: apps, version: v1, kind: Deployment}]\n"},
+		{"removed-api", csvFile, "verbs: [get, list, watch]}", "verbs: [get, list, watch]}, {apiGroups: [policy], resources: [poddisruptionbudgets], verbs: [get]}"},
+		{"removed-api", otherFile, "apiVersion: v1\nkind: Service", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget"}, // another rule
+		{"converted-api", otherFile, "apiVersion: v1\nkind: Service", "apiVersion: policy/v1\nkind: PodDisruptionBudget"},
+		{"generated-names", otherFile, "name: lamp-metrics", "name: lamp-operator"},
+		{"csv-samples", csvFile, `"metadata": {"name": "desk"}`, `"metadata": {"name": "desk", "labels": {"a": "b"}}`},
+		{"csv-owned", csvFile, "description: One lamp.", "description: 'One lamp, or two.'"},
+		{"csv-listing", csvFile, "categories: Monitoring, Storage", "categories: 'Monitoring,Storage,'"},
+		{"csv-api-services", csvFile, "  webhookdefinitions:\n", apis("{group: a.example.com, version: v1, kind: Beam, deploymentName: lamp-operator}, {group: a.example.com, version: v1, kind: Ray, deploymentName: lamp-operator}")},
+		{"bundle-objects", otherFile, "port: 8443", "port: 8443, targetPort: https, appProtocol: http"},
+	} {
+		t.Run(form.rule+" "+form.new, func(t *testing.T) {
+			t.Parallel()
+			dir := copied(t, "lamp")
+			edit(t, dir, form.file, form.old, form.new)
+			for _, one := range lint(t, "", dir).Findings {
+				if one.Rule == form.rule {
+					t.Errorf("found: %s: %s", one.Place, one.Message)
+				}
+			}
+		})
+	}
 }
 
 func TestMistakes(t *testing.T) {
@@ -196,6 +260,20 @@ func TestMoreMistakes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{"bundle-format"}},
+		"two Deployments with one Service": {func(t *testing.T, dir string) {
+			edit(t, dir, csvFile, "    deploymentName: lamp-operator\n", "    deploymentName: lamp-operator.x\n")
+			edit(t, dir, csvFile, "  webhookdefinitions:\n", apis("{group: a.example.com, version: v1, kind: Beam, deploymentName: lamp-operator-x}"))
+			edit(t, dir, csvFile, "      - name: lamp-operator\n", "      - {name: lamp-operator-x, spec: &spec {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: a, resources: {requests: {cpu: 1m, memory: 1Mi}}}]}}}}\n      - name: lamp-operator.x\n")
+		}, []string{"generated-names"}},
+		"a definition twice": {func(t *testing.T, dir string) {
+			content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(crdFile)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "manifests", "again.yaml"), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"bundle-objects"}},
 		"a large description": {func(t *testing.T, dir string) {
 			edit(t, dir, crdFile, "minimum: 1", "minimum: 1, description: \""+noise(1200<<10)+"\"")
 		}, []string{"bundle-size"}},
@@ -247,6 +325,20 @@ func TestUpgrades(t *testing.T) {
 	edit(t, dir, crdFile, "served: true", "served: 1")
 	if _, err := bundle.Lint([]string{"testdata/lamp"}, dir); err == nil || !strings.Contains(err.Error(), "spec.versions.served") {
 		t.Errorf("an older bundle that cannot be read: %v", err)
+	}
+}
+
+// The channels of a package in the older layout have the same names as those of bundles.
+func TestNamesOfChannels(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for _, one := range lint(t, "", "testdata/bell").Findings {
+		if one.Rule == "channel-names" {
+			all = append(all, one.Message)
+		}
+	}
+	if len(all) != 1 || !strings.Contains(all[0], "channel old: want candidate, fast or stable") {
+		t.Errorf("found %q", all)
 	}
 }
 

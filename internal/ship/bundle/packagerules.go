@@ -42,6 +42,13 @@ func (p *Package) check(found *rule.Findings) {
 	}
 }
 
+// checkNames checks the names of the channels.
+func (p *Package) checkNames(found *rule.Findings) {
+	for _, channel := range p.Channels {
+		checkChannel(channel.Name, channel.at, found)
+	}
+}
+
 func (p *Package) place() rule.Place {
 	if len(p.Channels) > 0 {
 		return rule.Place{File: p.Channels[0].at.File, Line: 1, Column: 1}

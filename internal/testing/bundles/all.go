@@ -3,6 +3,7 @@ package bundles
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -10,7 +11,7 @@ import (
 
 // All returns the corpus of bundles in the layout registry+v1, each with its verdict.
 func All() []Bundle {
-	return append(append(append(append(append(supportedItems(), documentItems()...), Definitions()...), dependencyItems()...), mistakeItems()...), hostileItems()...)
+	return slices.Concat(supportedItems(), documentItems(), Definitions(), dependencyItems(), mistakeItems(), hostileItems(), ServedItems(), WrittenItems())
 }
 
 // supportedItems are what bundles may ask for.

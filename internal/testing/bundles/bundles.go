@@ -222,3 +222,17 @@ const (
 	apiService = `  apiservicedefinitions:
     owned: [{name: things, group: served.example.com, version: v1, kind: Served, deploymentName: NAME, containerPort: 5443, description: Served.}]`
 )
+
+// WritePackage writes a package in the older layout to a directory, with a bundle as its only version.
+func (b Bundle) WritePackage(t testing.TB, dir string) {
+	t.Helper()
+	files := map[string]string{
+		b.Name + ".package.yaml": fmt.Sprintf("packageName: %s\ndefaultChannel: stable\nchannels:\n- {name: stable, currentCSV: %s.v1.0.0}\n", b.Name, b.Name),
+	}
+	for file, content := range b.Files() {
+		if strings.HasPrefix(file, "manifests/") {
+			files["1.0.0/"+strings.TrimPrefix(file, "manifests/")] = content
+		}
+	}
+	Write(t, dir, files)
+}

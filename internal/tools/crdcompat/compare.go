@@ -16,12 +16,13 @@ import (
 
 // Comparison compares a definition with the one that it replaces.
 type Comparison struct {
-	old, new       *apiextensionsv1.CustomResourceDefinition
-	before, after  map[string]*schema // by version name
-	seen           map[string]bool    // names of objects
-	found          []*Finding
-	byPlace        map[string]*Finding
-	dropped, wrong map[string]bool // version and path of findings about objects
+	old, new      *apiextensionsv1.CustomResourceDefinition
+	before, after map[string]*schema // by version name
+	seen          map[string]bool    // names of objects
+	found         []*Finding
+	byPlace       map[string]*Finding
+	// dropped, wrong and defaulted have the version and the path of findings about objects.
+	dropped, wrong, defaulted map[string]bool
 }
 
 // Compare starts a comparison with the findings that need no objects. It fails if a schema cannot be read.
@@ -32,7 +33,7 @@ func Compare(old, new *apiextensionsv1.CustomResourceDefinition) (*Comparison, e
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(old)
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(new)
-	c := &Comparison{old: old, new: new, seen: map[string]bool{}, byPlace: map[string]*Finding{}, dropped: map[string]bool{}, wrong: map[string]bool{}}
+	c := &Comparison{old: old, new: new, seen: map[string]bool{}, byPlace: map[string]*Finding{}, dropped: map[string]bool{}, wrong: map[string]bool{}, defaulted: map[string]bool{}}
 	var err error
 	if c.before, err = schemasOf(old); err != nil {
 		return nil, fmt.Errorf("the definition in the cluster: %w", err)
@@ -175,6 +176,7 @@ func (c *Comparison) judge(ctx context.Context, version, name string, fields map
 			c.addObject(FieldPruned, version, path, fmt.Sprintf("the schema has no such field, and its data would be dropped%s", held(fields, path)), name)
 		}
 	}
+	c.judgeDefaults(version, name, fields)
 	known := map[string]bool{}
 	for _, err := range before.wrong(ctx, fields) {
 		known[identity(err)] = true
@@ -253,4 +255,4 @@ func (c *Comparison) Result() *Result {
 }
 
 // order is the order of findings in a result.
-var order = append(slices.Clone(breaking), FieldRemoved, TypeChanged, RequiredAdded, VersionUnserved, VersionUnread, ConversionAwaited, StatusLost, StorageChanged)
+var order = append(slices.Clone(breaking), FieldRemoved, TypeChanged, RequiredAdded, ValidationNarrowed, DefaultChanged, VersionUnserved, VersionUnread, ConversionAwaited, StatusLost, StorageChanged)

@@ -30,6 +30,11 @@ const (
 	TypeChanged Rule = "type-changed"
 	// RequiredAdded: a field becomes required and has no default.
 	RequiredAdded Rule = "required-added"
+	// ValidationNarrowed: a field accepts fewer values, and all stored objects have one of them.
+	ValidationNarrowed Rule = "validation-narrowed"
+	// DefaultChanged: a field gets another default, or has one for the first time or no longer. Stored objects without the field are read
+	// with the new default.
+	DefaultChanged Rule = "default-changed"
 	// VersionUnserved: the version is no longer served to clients that use it.
 	VersionUnserved Rule = "version-unserved"
 	// VersionUnread: objects could not be read in the version, for example because the conversion webhook does not run.

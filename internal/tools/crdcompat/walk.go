@@ -32,6 +32,10 @@ func (w walk) compare(at string, was, is *apiextensionsv1.JSONSchemaProps) {
 		w.notice(TypeChanged, at, fmt.Sprintf("was of type %s and would be of type %s; no stored object is invalid for it, but clients may send it", was.Type, is.Type))
 		return
 	}
+	w.compareDefault(at, was, is)
+	if narrowed := narrowings(was, is); len(narrowed) > 0 {
+		w.notice(ValidationNarrowed, at, strings.Join(narrowed, ", ")+"; no stored object is invalid, but manifests of users may be")
+	}
 	for _, name := range is.Required {
 		if !slices.Contains(was.Required, name) && is.Properties[name].Default == nil {
 			w.notice(RequiredAdded, join(at, name), "would be required, and has no default; all stored objects have it, but manifests of users may not")
@@ -76,9 +80,20 @@ func (w walk) notice(rule Rule, path, message string) {
 	w.add(rule, w.version, path, message)
 }
 
-// within reports whether a place is equal to another one or inside it.
+// within reports whether a place is equal to another one or inside it. A step * of the other one stands for every key of a map.
 func within(place, other string) bool {
-	return place == other || strings.HasPrefix(place, other+".") || strings.HasPrefix(place, other+"[")
+	steps := strings.Split(place, ".")
+	wanted := strings.Split(other, ".")
+	if len(steps) < len(wanted) {
+		return false
+	}
+	for i, want := range wanted {
+		last := i == len(wanted)-1
+		if want != "*" && steps[i] != want && !(last && strings.HasPrefix(steps[i], want+"[")) {
+			return false
+		}
+	}
+	return true
 }
 
 func join(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }

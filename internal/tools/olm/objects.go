@@ -79,6 +79,8 @@ type InstallPlan struct {
 		Plan          []Step   `json:"plan"`
 		BundleLookups []Lookup `json:"bundleLookups"`
 		Manager       Report   `json:"manager"`
+
+		Conditions []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
 	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/group"
@@ -56,7 +57,7 @@ func (c *Composer) check(ctx context.Context, of *v1.ClusterExtension, out *oper
 	if err != nil {
 		return retry("%s", err.Error())
 	}
-	objects, err := plan.Of(read.Bundle, of.Spec.Namespace, read.Properties, "")
+	objects, err := read.Bundle.Objects(of.Spec.Namespace, read.Properties, "")
 	if err != nil {
 		return retry("%s: %s", chosen.name, err.Error())
 	}
@@ -67,7 +68,7 @@ func (c *Composer) check(ctx context.Context, of *v1.ClusterExtension, out *oper
 	if accountOf(of) == "" {
 		return nil
 	}
-	return c.limited(ctx, of, out, plan.WithoutVersions(plan.Written([]*plan.Objects{objects}, in)))
+	return c.limited(ctx, of, out, plan.WithoutVersions(plan.Written([]*contents.Objects{objects}, in)))
 }
 
 // namespaceIsFree refuses a namespace that does not exist, or that others use: an OperatorGroup is for all operators of a namespace.

@@ -22,10 +22,10 @@ import (
 	"github.com/operon-framework/operon/internal/core/condition"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/limit"
-	"github.com/operon-framework/operon/olm/internal/plan"
 )
 
 // AnnotationBundles names the catalogs of the versions of a plan: a list of NAME=NAMESPACE/CATALOG, separated by commas. The Subscription that
@@ -90,6 +90,8 @@ type pass struct {
 	stays   bool
 	lookups []v1alpha1.BundleLookup
 	steps   []v1alpha1.Step
+	// changes describe how objects differ from those in the bundles.
+	changes []string
 	// contents are the objects of the steps of a plan that waits for approval.
 	contents []*unstructured.Unstructured
 	// waits is the phase that holds the plan, if it does not install.
@@ -188,13 +190,13 @@ func (c *Composer) refuse(err error, p *pass, out *operon.Composition) error {
 }
 
 // bundles reads the bundles of a plan, and returns their objects.
-func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pass) ([]*plan.Objects, error) {
+func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pass) ([]*contents.Objects, error) {
 	sources, err := sourcesOf(of)
 	if err != nil {
 		return nil, err
 	}
 	pins := pinsOf(of)
-	var all []*plan.Objects
+	var all []*contents.Objects
 	for _, name := range of.Spec.ClusterServiceVersionNames {
 		source, ok := sources[name]
 		if !ok {
@@ -207,7 +209,7 @@ func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pas
 		if err != nil {
 			return nil, err
 		}
-		objects, err := plan.Of(read.Bundle, of.Namespace, read.Properties, of.Annotations[AnnotationReplaces])
+		objects, err := read.Bundle.Objects(of.Namespace, read.Properties, of.Annotations[AnnotationReplaces])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -229,6 +231,9 @@ func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pas
 			written = objects.Others
 		}
 		for _, object := range written {
+			if change := objects.Change(object); change != "" {
+				p.changes = append(p.changes, change)
+			}
 			p.steps = append(p.steps, step(name, source, object))
 		}
 		if !of.Spec.Approved {
@@ -241,7 +246,7 @@ func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pas
 
 // install declares the objects of a bundle. Objects in the namespace get a reference to the ClusterServiceVersion, so that they are deleted
 // with it, and therefore wait for it.
-func (c *Composer) install(ctx context.Context, of *v1alpha1.InstallPlan, objects *plan.Objects, p *pass, out *operon.Composition) error {
+func (c *Composer) install(ctx context.Context, of *v1alpha1.InstallPlan, objects *contents.Objects, p *pass, out *operon.Composition) error {
 	w := &writing{of: of, csv: objects.CSV.GetName(), pass: p, out: out}
 	if of.Annotations[AnnotationRestores] != "" {
 		return w.others(ctx, objects.Others)
@@ -254,7 +259,7 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.InstallPlan, object
 		return err
 	}
 	for _, crd := range objects.CRDs {
-		if err := c.definition(ctx, of, plan.PackageOf(objects.Typed), crd, out); err != nil {
+		if err := c.definition(ctx, of, contents.PackageOf(objects.Typed), crd, out); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/internal/olm/render"
+	"github.com/operon-framework/operon/internal/olm/contents"
 )
 
 // annotationDigest is on CustomResourceDefinitions that a plan wrote, with the digest of what it wrote.
@@ -25,8 +25,9 @@ const annotationDigest = "olm.crd-digest"
 // definition declares a CustomResourceDefinition. One that exists is only changed if all stored objects survive, and no stored version is
 // removed. Plans of several namespaces may have the same one, which the first of them writes. own is the package of the bundle.
 func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *unstructured.Unstructured, out *operon.Composition) error {
-	if group, _, _ := unstructured.NestedString(wanted.Object, "spec", "group"); render.Reserved(group) {
-		return refusal{ReasonForeignObject, fmt.Sprintf("CustomResourceDefinition %s: the API group %s belongs to Kubernetes or to the manager", wanted.GetName(), group)}
+	group, _, _ := unstructured.NestedString(wanted.Object, "spec", "group")
+	if err := contents.ReservedGroup(wanted.GetName(), group); err != nil {
+		return refusal{ReasonForeignObject, err.Error()}
 	}
 	digest, err := digestOf(wanted)
 	if err != nil {

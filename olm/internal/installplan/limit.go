@@ -10,6 +10,7 @@ import (
 	"github.com/operon-framework/operon"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/group"
 	"github.com/operon-framework/operon/olm/internal/limit"
@@ -18,7 +19,7 @@ import (
 
 // limited refuses bundles whose objects and permissions are more than what the ServiceAccount of the OperatorGroup has. Nothing was written
 // before.
-func (c *Composer) limited(ctx context.Context, of *v1alpha1.InstallPlan, bundles []*plan.Objects, out *operon.Composition) error {
+func (c *Composer) limited(ctx context.Context, of *v1alpha1.InstallPlan, bundles []*contents.Objects, out *operon.Composition) error {
 	groups, err := group.In(ctx, out, of.Namespace)
 	if err != nil {
 		return err

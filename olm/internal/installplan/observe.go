@@ -3,6 +3,7 @@ package installplan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,9 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.InstallPlan, seen *op
 		status.CatalogSources = sources(p.lookups)
 		c.set(status, "Resolved", true, "", "")
 	}
+	if len(p.changes) > 0 {
+		c.set(status, "Converted", true, "RemovedAPIVersions", listed(p.changes))
+	}
 	reason, message, failed := seen.Unapplied()
 	switch {
 	case p.waits != "":
@@ -54,6 +58,24 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.InstallPlan, seen *op
 	}
 	return nil
 }
+
+// maxListed is how many changes a condition lists.
+const maxListed = 20
+
+// listed returns a list of changes as one text.
+func listed(changes []string) string {
+	if more := len(changes) - maxListed; more > 0 {
+		changes = append(slices.Clone(changes[:maxListed]), fmt.Sprintf("%d more", more))
+	}
+	text := strings.Join(changes, "; ")
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return text
+}
+
+// maxText is the length of such a text in bytes.
+const maxText = 8 << 10
 
 // finish records that all objects are written, apart from those of kinds that the cluster lacks.
 func (p *pass) finish(status *v1alpha1.InstallPlanStatus) {

@@ -14,7 +14,7 @@ import (
 
 	extensionv1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/olm/internal/plan"
+	"github.com/operon-framework/operon/internal/olm/contents"
 )
 
 // unowned refuses a CustomResourceDefinition that another operator uses, if that is one of another package, or if it needs a version that
@@ -30,7 +30,7 @@ func unowned(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *
 		if !owns || concerns(of, other) || other.Copied() {
 			continue
 		}
-		if name := plan.PackageOf(other); own != "" && name != "" && name != own {
+		if name := contents.PackageOf(other); own != "" && name != "" && name != own {
 			return refusal{ReasonForeignObject, fmt.Sprintf("CustomResourceDefinition %s belongs to %s in the namespace %s, an operator of the package %s",
 				wanted.GetName(), other.Name, other.Namespace, name)}
 		}

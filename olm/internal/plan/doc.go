@@ -1,3 +1,2 @@
-// Package plan makes the objects that an InstallPlan writes for a bundle: the ClusterServiceVersion, the CustomResourceDefinitions
-// and the other objects of the bundle. It has no client.
+// Package plan says which objects are written for bundles by plans and versions, and which of them a cluster need not have. It has no client.
 package plan

@@ -5,11 +5,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/render"
 )
 
 // Written returns all objects that plans and versions write for bundles.
-func Written(bundles []*Objects, in render.Group) []client.Object {
+func Written(bundles []*contents.Objects, in render.Group) []client.Object {
 	var all []client.Object
 	for _, objects := range bundles {
 		for _, object := range objects.All() {

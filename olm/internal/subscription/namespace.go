@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/resolve"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
-	"github.com/operon-framework/operon/olm/internal/plan"
 )
 
 // namespace is what a resolution needs to know about a namespace.
@@ -159,11 +159,11 @@ func (n *namespace) add(one *v1alpha1.CatalogSource, loaded *catalogs.Loaded) {
 // installed returns a version of the namespace with its properties: those that its plan wrote, or else what follows from its kinds. A version
 // that was applied by hand has the package that a catalog says.
 func (n *namespace) installed(csv *v1alpha1.ClusterServiceVersion, owner string) resolve.Installed {
-	found := resolve.Installed{Bundle: resolve.Bundle{Name: csv.Name, Version: csv.Spec.Version}, Package: plan.PackageOf(csv), Subscription: owner}
+	found := resolve.Installed{Bundle: resolve.Bundle{Name: csv.Name, Version: csv.Spec.Version}, Package: contents.PackageOf(csv), Subscription: owner}
 	var written struct {
 		Properties []resolve.Property `json:"properties"`
 	}
-	if err := json.Unmarshal([]byte(csv.Annotations[plan.AnnotationProperties]), &written); err == nil {
+	if err := json.Unmarshal([]byte(csv.Annotations[contents.AnnotationProperties]), &written); err == nil {
 		found.Properties = written.Properties
 	}
 	if found.Package == "" {

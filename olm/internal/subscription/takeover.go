@@ -6,8 +6,8 @@ import (
 	"github.com/operon-framework/operon"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/olm/internal/installplan"
-	"github.com/operon-framework/operon/olm/internal/plan"
 )
 
 // conditionsOfOLM are the types of conditions that only the Operator Lifecycle Manager (OLM) sets.
@@ -16,7 +16,7 @@ var conditionsOfOLM = []string{"InstallPlanMissing", "BundleUnpacking", "BundleU
 // isForeign reports whether another lifecycle manager has installed a version from a bundle: it has properties, which plans write, and no plan
 // of this manager has granted its permissions.
 func isForeign(csv *v1alpha1.ClusterServiceVersion) bool {
-	return csv.Status.PermissionsDigest == "" && csv.Annotations[plan.AnnotationProperties] != "" && csv.Status.Phase == v1alpha1.PhaseSucceeded
+	return csv.Status.PermissionsDigest == "" && csv.Annotations[contents.AnnotationProperties] != "" && csv.Status.Phase == v1alpha1.PhaseSucceeded
 }
 
 // takeOver declares a plan for an installed version of OLM that grants its permissions, if they are those of its bundle. Nothing new is installed,

@@ -73,7 +73,7 @@ type InstallPlanStatus struct {
 	Plan []Step `json:"plan,omitempty"`
 	// StartTime is when the installation began.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// Steps are Resolved and Installed. They have no schema: those of plans of the Operator Lifecycle Manager have no reason.
+	// Steps are Resolved and Installed, and Converted if objects differ from those in the bundles. They have no schema: those of plans of the Operator Lifecycle Manager have no reason.
 	//
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields

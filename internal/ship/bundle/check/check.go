@@ -48,6 +48,7 @@ func Run(ctx context.Context, dirs []string, options Options) (*Report, error) {
 	}
 	c.checkGraphs()
 	c.findNeeds()
+	c.findShared()
 	c.report.finish()
 	return c.report, ctx.Err()
 }
@@ -173,18 +174,18 @@ func inspect(dir string, read func(dir string) (*bundle.Bundle, error)) inspecte
 	return made
 }
 
-// converted makes warnings of errors about CRDs in v1beta1: the lifecycle manager converts them. One that it cannot convert has another error.
+// converted makes warnings of errors about what the lifecycle manager converts. What it cannot convert has another error.
 func converted(all findings) findings {
 	for i := range all {
-		if all[i].Rule == oldDefinition {
-			all[i].Severity, all[i].Reason = rule.Warning, "The lifecycle manager installs it in apiextensions.k8s.io/v1. Other tools do not, because no supported version of Kubernetes accepts it."
+		if slices.Contains(convertedRules, all[i].Rule) {
+			all[i].Severity, all[i].Reason = rule.Warning, "The lifecycle manager installs it in the current version. Other tools do not, because no supported version of Kubernetes accepts it."
 		}
 	}
 	return all
 }
 
-// oldDefinition is the rule about CRDs in v1beta1.
-const oldDefinition = "crd-v1beta1"
+// convertedRules are the rules about CRDs in v1beta1, and about other objects in removed versions.
+var convertedRules = []string{"crd-v1beta1", "converted-api"}
 
 // pack checks a package in the older layout, one version after the other.
 func (c *checker) pack(dir string) {

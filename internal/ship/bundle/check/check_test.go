@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/operon-framework/operon/internal/ship/bundle/check"
+	"github.com/operon-framework/operon/internal/testing/bundles"
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
 
@@ -94,6 +95,96 @@ func TestCorpus(t *testing.T) {
 	}
 	if modes := strings.Join(byDir["mode-own-single"].InstallModes, " "); modes != "OwnNamespace SingleNamespace" {
 		t.Errorf("the install modes are %s", modes)
+	}
+}
+
+// What an operator serves, and what a plan writes, is checked in the older layout, too.
+func TestCorpusInTheOlderLayout(t *testing.T) {
+	t.Parallel()
+	root, all := t.TempDir(), append(bundles.ServedItems(), bundles.WrittenItems()...)
+	for _, one := range all {
+		one.WritePackage(t, filepath.Join(root, one.Name))
+	}
+	made := run(t, check.Options{}, root)
+	byName := map[string]check.Bundle{}
+	for _, one := range made.Bundles {
+		byName[one.Package] = one
+	}
+	for _, one := range all {
+		got, found := byName[one.Name]
+		if has := errorsOf(got.Findings); !found || has != one.Errors || got.Outcome == check.Defect {
+			t.Errorf("%s: %s with errors %q, want %q\n%s", one.Name, got.Outcome, has, one.Errors, text(got.Findings))
+		}
+	}
+}
+
+// Findings that are not errors, and the messages of those that are.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	wants := map[string]string{
+		"write-removed-versions":   "warning converted-api: PodDisruptionBudget write-removed-versions is written in policy/v1, because Kubernetes 1.25 removed policy/v1beta1",
+		"write-unknown-fields":     "warning bundle-objects: Service write-unknown-fields-metrics is written without spec.ports[0].prot, spec.selectors, which Kubernetes does not know",
+		"removed-permissions":      "warning removed-api: spec.install.spec.permissions[0].rules[0]: Kubernetes 1.22 removed the API group extensions",
+		"old-typed":                "warning crd-v1beta1: things.old-typed.example.com is in apiextensions.k8s.io/v1beta1, which the lifecycle manager converts: ",
+		"conversion-not-described": "manifests/crd.yaml:7:3 error manager-refuses: the CustomResourceDefinition things.conversion-not-described.example.com has a conversion webhook",
+		"group-reserved":           "manifests/crd.yaml:5:3 error manager-refuses: CustomResourceDefinition things.group-reserved.operators.coreos.com: the API group",
+		"webhook-two-targets":      "error manager-refuses: deployment webhook-two-targets: containerPort 443 leads to the target ports 9443 and 9444",
+		"webhook-expressions":      "error manager-refuses: deployment webhook-expressions serves webhooks or API services: its selector needs matchLabels",
+		"webhook-manager":          "error manager-refuses: spec.webhookdefinitions[0] (vthing.example.com): rules[0]: webhook rules cannot include the group packages.operators.coreos.com",
+	}
+	for _, one := range entries() {
+		if wants[one.Name] != "" {
+			one.Write(t, filepath.Join(root, one.Name))
+		}
+	}
+	for _, one := range run(t, check.Options{}, root).Bundles {
+		name := filepath.Base(one.Dir)
+		if found := text(one.Findings); strings.Count(found, wants[name]) != 1 {
+			t.Errorf("%s: want %q once, got\n%s", name, wants[name], found)
+		}
+	}
+}
+
+// Packages that provide one CRD, or an API of one group and version, are named. Versions of one package are not.
+func TestSharedAPIs(t *testing.T) {
+	t.Parallel()
+	const owner = "apiservicedefinitions:\n    owned: [{name: beams, group: GROUP, version: v1, kind: Beam, deploymentName: NAME, description: Beams.}]"
+	serving := func(group string) change { return field("  " + strings.Replace(owner, "GROUP", group, 1)) }
+	root := t.TempDir()
+	for name, changes := range map[string][]change{
+		"alone": nil, "first": nil, "second": {edit(csvFile, "NAME.example.com", "first.example.com"), edit(crdFile, "NAME.example.com", "first.example.com")},
+		"beams": {serving("light.example.com")}, "lights": {serving("light.example.com")}, "third": {serving("first.example.com")},
+	} {
+		entryOf(name, "", changes...).Write(t, filepath.Join(root, name, "1"))
+	}
+	writeFiles(t, filepath.Join(root, "till", "1"), version("1.0.0", "stable"))
+	writeFiles(t, filepath.Join(root, "till", "2"), version("1.1.0", "stable", replaces("1.0.0")))
+	made := run(t, check.Options{}, root)
+	want := map[string][]string{
+		"first":  {"package first provides CustomResourceDefinition things.first.example.com, and so does package second", "package first provides APIService v1.first.example.com, and so does package third"},
+		"second": {"package second provides CustomResourceDefinition things.first.example.com, and so does package first", "package second provides APIService v1.first.example.com, and so does package third"},
+		"third":  {"package third provides APIService v1.first.example.com, and so does package first, package second: they cannot"},
+		"beams":  {"package beams provides APIService v1.light.example.com, and so does package lights"},
+		"lights": {"package lights provides APIService v1.light.example.com, and so does package beams"},
+	}
+	if len(made.Packages) != 7 || made.Failed() {
+		t.Errorf("the packages are %+v", made.Packages)
+	}
+	for _, one := range made.Bundles {
+		if one.Outcome != check.Passed {
+			t.Errorf("%s: %s", one.Dir, text(one.Findings))
+		}
+	}
+	for _, one := range made.Packages {
+		if len(one.Findings) != len(want[one.Name]) {
+			t.Errorf("%s: want %q, got\n%s", one.Name, want[one.Name], text(one.Findings))
+		}
+		for _, message := range want[one.Name] {
+			if !strings.Contains(text(one.Findings), " warning package-shared: "+message) {
+				t.Errorf("%s: want %q, got\n%s", one.Name, message, text(one.Findings))
+			}
+		}
 	}
 }
 

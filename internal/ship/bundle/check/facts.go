@@ -16,6 +16,7 @@ type facts struct {
 	// content is nil if the bundle has properties that cannot be encoded.
 	content *property.Content
 	version string
+	claims  []claim
 	at      rule.Place
 }
 
@@ -25,7 +26,7 @@ func factsOf(b *bundle.Bundle, all *findings) facts {
 		entry: resolve.Entry{
 			Name: b.CSV.Name, Replaces: b.CSV.Spec.Replaces, Skips: b.CSV.Spec.Skips, SkipRange: b.CSV.Annotations["olm.skipRange"],
 		},
-		version: b.CSV.Spec.Version, at: rule.At(*b.Object, "metadata.name"),
+		version: b.CSV.Spec.Version, claims: claimsOf(b), at: rule.At(*b.Object, "metadata.name"),
 	}
 	encoded, err := catalog.PropertiesOf(b)
 	if err != nil {

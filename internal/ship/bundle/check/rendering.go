@@ -55,14 +55,19 @@ func checkRendering(b *bundle.Bundle, all *findings) {
 		}
 	}
 	csv.Namespace = home
+	checkPlan(b, csv, all)
 	sound := !slices.ContainsFunc(*all, func(f rule.Finding) bool { return f.Rule == "csv-install-modes" && f.Severity == rule.Error })
+	told := false
 	for _, mode := range modes {
 		r := &rendered{bundle: b, csv: csv, group: render.Group{Name: "group", Namespace: home, Targets: targets(mode)}}
 		problem := render.Supports(csv.Spec.InstallModes, r.group)
 		if sound && readable {
 			r.checkMode(mode, problem)
 		}
-		r.render()
+		if err := r.render(!all.has("csv-deployments", "generated-names", "csv-owned")); err != nil && readable && !told {
+			all.addRefusal(b, err) // it is the same for each mode
+			told = true
+		}
 		if !readable { // it is rendered nevertheless, because that must not crash
 			continue
 		}
@@ -98,11 +103,33 @@ func (r *rendered) checkMode(mode v1alpha1.InstallModeType, problem phase.Proble
 	}
 }
 
-func (r *rendered) render() {
-	deployments, err := render.Deployments(r.csv, r.group)
+// render renders all objects and compares them with the CSV. It returns why the lifecycle manager refuses the CSV. names are right if no two
+// objects have the same one.
+func (r *rendered) render(names bool) error {
+	p := &granted{rendered: r}
+	p.check(append(render.Permissions(r.csv, r.group), render.Condition(r.csv)...))
+	children, err := render.Children(r.csv, r.group, r.certificates())
+	if isRefusal(err) {
+		return err
+	}
 	if err != nil {
 		r.problem("spec.install.spec.deployments", "%v", err)
-		return
+		return nil
+	}
+	r.checkDeployments(children)
+	if s := (&served{rendered: r}); names {
+		s.check(children)
+		r.checkAPIRoles()
+	}
+	return nil
+}
+
+func (r *rendered) checkDeployments(children []render.Child) {
+	var deployments []*appsv1.Deployment
+	for _, one := range children {
+		if deployment, is := one.Object.(*appsv1.Deployment); is {
+			deployments = append(deployments, deployment)
+		}
 	}
 	described := r.bundle.CSV.Spec.Install.Spec.Deployments
 	if len(deployments) != len(described) {
@@ -112,16 +139,14 @@ func (r *rendered) render() {
 	for i, one := range deployments {
 		r.checkDeployment(fmt.Sprintf("spec.install.spec.deployments[%d]", i), one, &described[i])
 	}
-	p := &granted{rendered: r}
-	p.check(append(render.Permissions(r.csv, r.group), render.Condition(r.csv)...))
 }
 
-// checkDeployment checks the annotations and variables of the pods, and that everything else is as in the CSV.
+// checkDeployment checks the annotations, variables and certificates of the pods, and that everything else is as in the CSV.
 func (r *rendered) checkDeployment(path string, made *appsv1.Deployment, want *bundle.Deployment) {
 	if made.Name != want.Name || made.Namespace != home {
 		r.problem(path, "the Deployment is %s/%s, want %s/%s", made.Namespace, made.Name, home, want.Name)
 	}
-	r.checkAnnotations(path, made.Spec.Template.Annotations, want.Spec.Template.Annotations)
+	r.checkAnnotations(path, made.Name, made.Spec.Template.Annotations, want.Spec.Template.Annotations)
 	spec, original := made.Spec.DeepCopy(), want.Spec.DeepCopy()
 	for i := range spec.Template.Spec.Containers {
 		r.checkContainer(path, spec, original, i)
@@ -130,7 +155,8 @@ func (r *rendered) checkDeployment(path string, made *appsv1.Deployment, want *b
 	spec.Template.Annotations, original.Template.Annotations = nil, nil
 	spec.RevisionHistoryLimit, original.RevisionHistoryLimit = nil, nil
 	original.Template.CreationTimestamp = metav1.Time{}
-	if r.serves() {
+	if r.serves(made.Name) {
+		r.checkCertificates(path, made)
 		for _, one := range []*appsv1.DeploymentSpec{spec, original} {
 			withoutCertificates(one)
 		}
@@ -141,7 +167,7 @@ func (r *rendered) checkDeployment(path string, made *appsv1.Deployment, want *b
 }
 
 // checkAnnotations checks the annotations of pods: those of the manager, those of the CSV, and the others of the Deployment in the CSV.
-func (r *rendered) checkAnnotations(path string, has, original map[string]string) {
+func (r *rendered) checkAnnotations(path, deployment string, has, original map[string]string) {
 	want := maps.Clone(original)
 	if want == nil {
 		want = map[string]string{}
@@ -153,13 +179,16 @@ func (r *rendered) checkAnnotations(path string, has, original map[string]string
 	}
 	want[render.AnnotationTargets] = strings.Join(r.group.Targets, ",")
 	want[render.AnnotationNamespace], want[render.AnnotationGroup] = home, r.group.Name
+	if r.serves(deployment) {
+		want[render.AnnotationCAHash] = fakeHash
+	}
 	for key, value := range want {
 		if got, set := has[key]; !set || got != value {
 			r.problem(path, "the annotation %s of pods is %q, want %q", key, got, value)
 		}
 	}
 	for key := range has {
-		if _, wanted := want[key]; !wanted && !r.serves() {
+		if _, wanted := want[key]; !wanted {
 			r.problem(path, "pods have the annotation %s, which is not in the CSV", key)
 		}
 	}
@@ -188,19 +217,5 @@ func (r *rendered) checkContainer(path string, spec, original *appsv1.Deployment
 			}
 		}
 		one.Template.Spec.Containers[i].Env = env
-	}
-}
-
-// serves reports whether the operator has webhooks or API services, whose certificates are mounted into its pods.
-func (r *rendered) serves() bool {
-	return len(r.bundle.CSV.Spec.Webhooks)+len(r.bundle.CSV.Spec.APIServices.Owned) > 0
-}
-
-// withoutCertificates removes the volumes that certificates are mounted from.
-func withoutCertificates(spec *appsv1.DeploymentSpec) {
-	pod := &spec.Template.Spec
-	pod.Volumes = nil
-	for i := range pod.Containers {
-		pod.Containers[i].VolumeMounts = nil
 	}
 }

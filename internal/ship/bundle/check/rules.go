@@ -27,6 +27,18 @@ var (
 		Reason: "The package cannot be installed from this channel, or installed operators stop at a version.",
 		Fix:    "let the entries of the channel replace or skip each other in one line, from the oldest to the head",
 	}
+	refused = &rule.Rule{
+		Name: "manager-refuses", Severity: rule.Error,
+		About:  "Something in a bundle that the lifecycle manager refuses, and that no rule of the lint is about.",
+		Reason: "The operator is not installed.",
+		Fix:    "fix what the message names",
+	}
+	packageShared = &rule.Rule{
+		Name: "package-shared", Severity: rule.Warning,
+		About:  "Two packages that provide the same CRD or API service.",
+		Reason: "The lifecycle manager installs only one of them in a cluster.",
+		Fix:    "install only one, or let one of them require the API instead of providing it",
+	}
 )
 
 // defect is the reason of rules about Operon itself.
@@ -59,7 +71,7 @@ var defects = []*rule.Rule{crashed, roundTrip, rendering, upgradePath}
 
 // Rules returns the rules of the lint, and the additional ones of this package.
 func Rules() []*rule.Rule {
-	return slices.Concat(bundle.Rules(), []*rule.Rule{unreadable, csvFields, packageGraph}, defects)
+	return slices.Concat(bundle.Rules(), []*rule.Rule{unreadable, csvFields, packageGraph, refused, packageShared}, defects)
 }
 
 // isDefect reports whether a finding is about Operon itself.

@@ -38,10 +38,15 @@ func Upgrade(older *apiextensionsv1.CustomResourceDefinition, d *rule.Definition
 		at := rule.At(d.Object, placeIn(d, one.Version, one.Path))
 		finding := found.Add(at, "%s is not a safe upgrade: %s", d.GetName(), upgrade(one))
 		finding.Also = []rule.Place{rule.At(d.Object, "")}
-		if one.Rule == crdcompat.StorageChanged || one.Rule == crdcompat.ConversionAwaited || one.Rule == crdcompat.VersionUnserved {
+		if slices.Contains(harmless, one.Rule) {
 			finding.Severity = rule.Warning
 		}
 	}
+}
+
+// harmless are the rules about changes that no stored object and only some clients notice.
+var harmless = []crdcompat.Rule{
+	crdcompat.StorageChanged, crdcompat.ConversionAwaited, crdcompat.VersionUnserved, crdcompat.ValidationNarrowed, crdcompat.DefaultChanged,
 }
 
 // upgrade describes the effect of a change, without the part that depends on the objects of a cluster.

@@ -34,6 +34,8 @@ type Preview struct {
 	// Problems are why the plan would fail.
 	Problems []string `json:"problems,omitempty"`
 	Objects  []Object `json:"objects"`
+	// Converted describes the objects that are written in another version of their API than in the bundle.
+	Converted string `json:"converted,omitempty"`
 	// Definitions are what the CustomResourceDefinitions do to stored objects.
 	Definitions []*crdcompat.Result `json:"definitions,omitempty"`
 	// NewPermissions are those that the installed version does not have, and GonePermissions those that the new one does not have.
@@ -76,6 +78,9 @@ func Of(ctx context.Context, client *kube.Client, config *rest.Config, state *ol
 	}
 	if p.before != nil {
 		p.Replaces = p.before.Name
+	}
+	if converted := meta.FindStatusCondition(of.Status.Conditions, "Converted"); converted != nil {
+		p.Converted = terminal.Line(converted.Message)
 	}
 	if len(of.Status.Plan) == 0 {
 		p.lack("the objects of the plan: the manager has not read its bundle yet")

@@ -21,6 +21,9 @@ func (p *Preview) Text(out io.Writer) error {
 	page.Section("Lost rights", rights(p.GonePermissions))
 	page.Section("Images", p.images())
 	page.Section("CRDs", p.definitions())
+	if p.Converted != "" {
+		page.Section("Converted", []string{p.Converted})
+	}
 	page.Section("Objects", p.objects())
 	page.Section("Unknown", lines(p.Unknown))
 	_, err := io.WriteString(out, terminal.Clean(page.String())) // most of it comes from bundles

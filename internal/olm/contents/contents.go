@@ -1,4 +1,4 @@
-package plan
+package contents
 
 import (
 	"encoding/json"
@@ -10,14 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/internal/ship/bundle"
-
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/render"
 )
 
 // AnnotationProperties has the properties of the bundle on its ClusterServiceVersion, which resolution of later plans needs.
 const AnnotationProperties = "operatorframework.io/properties"
+
+// Bundle is what a bundle contains. It is not changed.
+type Bundle struct {
+	CSV  *unstructured.Unstructured
+	CRDs []Definition
+	// Others are the other objects, as they are in the bundle.
+	Others []*unstructured.Unstructured
+}
+
+// Definition is a CustomResourceDefinition of a bundle.
+type Definition struct {
+	*apiextensionsv1.CustomResourceDefinition
+	// Converted describes the conversion from v1beta1. It is empty for a definition in v1.
+	Converted string
+}
 
 // Objects are the objects of a bundle in a namespace.
 type Objects struct {
@@ -26,6 +39,8 @@ type Objects struct {
 	Typed *v1alpha1.ClusterServiceVersion
 	// CRDs are written after the ClusterServiceVersion, and Others after them.
 	CRDs, Others []*unstructured.Unstructured
+
+	changes map[string]string // by keyOf
 }
 
 // All returns the objects in the order in which they are written.
@@ -33,14 +48,18 @@ func (o *Objects) All() []*unstructured.Unstructured {
 	return slices.Concat([]*unstructured.Unstructured{o.CSV}, o.CRDs, o.Others)
 }
 
+// Change describes how an object differs from the one in the bundle, such as in the version of its API. It is empty for most objects.
+func (o *Objects) Change(object *unstructured.Unstructured) string { return o.changes[keyOf(object)] }
+
+func keyOf(object *unstructured.Unstructured) string {
+	return object.GetKind() + " " + object.GetName()
+}
+
 // Of returns the objects of a bundle in a namespace. properties are those of the catalog, as JSON, or empty. replaces is the version that is
 // installed, or empty: a version of a catalog also replaces those that it skips. The error says what makes it impossible to install the
 // bundle.
-func Of(b *bundle.Bundle, namespace, properties, replaces string) (*Objects, error) {
-	if b.Object == nil {
-		return nil, fmt.Errorf("the bundle has no ClusterServiceVersion: %w", first(b.Problems))
-	}
-	csv := b.Object.Unstructured.DeepCopy()
+func Of(b Bundle, namespace, properties, replaces string) (*Objects, error) {
+	csv := b.CSV.DeepCopy()
 	csv.SetNamespace(namespace)
 	unstructured.RemoveNestedField(csv.Object, "status")
 	unstructured.RemoveNestedField(csv.Object, "spec", "replaces")
@@ -61,20 +80,18 @@ func Of(b *bundle.Bundle, namespace, properties, replaces string) (*Objects, err
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(csv.Object, typed); err != nil {
 		return nil, fmt.Errorf("the ClusterServiceVersion %s: %w", csv.GetName(), err)
 	}
-	made := &Objects{CSV: csv, Typed: typed}
+	made := &Objects{CSV: csv, Typed: typed, changes: map[string]string{}}
 	for _, crd := range b.CRDs {
-		if crd.Typed == nil {
-			return nil, fmt.Errorf("the CustomResourceDefinition %s cannot be read", crd.GetName())
-		}
-		object, err := definition(crd.Typed, typed)
-		if err != nil {
+		if err := made.define(crd); err != nil {
 			return nil, err
 		}
-		made.CRDs = append(made.CRDs, object)
 	}
-	others, err := made.others(b, typed)
-	made.Others = others
-	return made, err
+	for _, object := range b.Others {
+		if err := made.add(object); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
 }
 
 // PackageOf returns the package from which a version was installed, or an empty string.
@@ -97,52 +114,64 @@ func PackageOf(csv *v1alpha1.ClusterServiceVersion) string {
 	return ""
 }
 
-// definition returns a CustomResourceDefinition without its conversion, which the ClusterServiceVersion describes. One that another server
-// converts is refused: it would get all objects of the kind.
-func definition(crd *apiextensionsv1.CustomResourceDefinition, csv *v1alpha1.ClusterServiceVersion) (*unstructured.Unstructured, error) {
+// ReservedGroup returns an error if the kind that a definition defines is in an API group of Kubernetes or of the manager.
+func ReservedGroup(name, group string) error {
+	if render.Reserved(group) {
+		return fmt.Errorf("CustomResourceDefinition %s: the API group %s belongs to Kubernetes or to the manager", name, group)
+	}
+	return nil
+}
+
+// ForeignConversion returns an error if another server than the operator converts the objects of a definition: it would get all of them.
+func ForeignConversion(crd *apiextensionsv1.CustomResourceDefinition, csv *v1alpha1.ClusterServiceVersion) error {
 	converts := slices.ContainsFunc(csv.Spec.WebhookDefinitions, func(one v1alpha1.WebhookDescription) bool {
 		return one.Type == v1alpha1.ConversionWebhook && slices.Contains(one.ConversionCRDs, crd.Name)
 	})
 	if by := crd.Spec.Conversion; by != nil && by.Strategy == apiextensionsv1.WebhookConverter && !converts {
-		return nil, fmt.Errorf("the CustomResourceDefinition %s has a conversion webhook, and no ConversionWebhook in spec.webhookdefinitions is for it", crd.Name)
+		return fmt.Errorf("the CustomResourceDefinition %s has a conversion webhook, and no ConversionWebhook in spec.webhookdefinitions is for it", crd.Name)
 	}
-	object, err := plain(crd, "apiextensions.k8s.io/v1", "CustomResourceDefinition")
-	if err == nil {
-		unstructured.RemoveNestedField(object.Object, "spec", "conversion")
-	}
-	return object, err
+	return nil
 }
 
-func first(problems []bundle.Problem) error {
-	if len(problems) == 0 {
-		return fmt.Errorf("its manifests have none")
+// define adds a CustomResourceDefinition without its conversion, which the ClusterServiceVersion describes.
+func (o *Objects) define(crd Definition) error {
+	if err := ForeignConversion(crd.CustomResourceDefinition, o.Typed); err != nil {
+		return err
 	}
-	return problems[0]
+	object, err := plain(crd.CustomResourceDefinition, "apiextensions.k8s.io/v1", "CustomResourceDefinition")
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(o.CRDs, func(other *unstructured.Unstructured) bool { return keyOf(other) == keyOf(object) }) {
+		return fmt.Errorf("the bundle has %s twice", keyOf(object))
+	}
+	unstructured.RemoveNestedField(object.Object, "spec", "conversion")
+	o.CRDs = append(o.CRDs, object)
+	if crd.Converted != "" {
+		o.changes[keyOf(object)] = crd.Converted
+	}
+	return nil
 }
 
-// clusterScoped are the kinds that bundles may contain and that have no namespace.
-var clusterScoped = map[string]bool{
-	"ClusterRole": true, "ClusterRoleBinding": true, "PriorityClass": true, "ConsoleYAMLSample": true, "ConsoleQuickStart": true,
-	"ConsoleCLIDownload": true, "ConsoleLink": true, "ConsolePlugin": true,
-}
-
-// others returns the objects of the bundle that are neither its version nor definitions.
-func (*Objects) others(b *bundle.Bundle, csv *v1alpha1.ClusterServiceVersion) ([]*unstructured.Unstructured, error) {
-	var made []*unstructured.Unstructured
-	for i := range b.Others {
-		object := b.Others[i].Unstructured.DeepCopy()
-		if !bundle.Installs(object.GetKind()) {
-			return nil, fmt.Errorf("the bundle has an object %s %s, which a bundle cannot contain", object.GetKind(), object.GetName())
-		}
-		if clusterScoped[object.GetKind()] {
-			object.SetNamespace("")
-		} else {
-			object.SetNamespace(csv.Namespace)
-		}
-		label(object, csv)
-		made = append(made, object)
+// add adds an object that is neither the version nor a definition.
+func (o *Objects) add(object *unstructured.Unstructured) error {
+	object, change, err := Current(object)
+	if err != nil {
+		return fmt.Errorf("the bundle has an object that cannot be installed: %w", err)
 	}
-	return made, nil
+	object.SetNamespace(o.Typed.Namespace)
+	if kinds[object.GetKind()].cluster {
+		object.SetNamespace("")
+	}
+	if slices.ContainsFunc(o.Others, func(other *unstructured.Unstructured) bool { return keyOf(other) == keyOf(object) }) {
+		return fmt.Errorf("the bundle has %s twice", keyOf(object))
+	}
+	label(object, o.Typed)
+	o.Others = append(o.Others, object)
+	if change != "" {
+		o.changes[keyOf(object)] = change
+	}
+	return nil
 }
 
 func label(object client.Object, csv *v1alpha1.ClusterServiceVersion) {
