@@ -24,7 +24,7 @@ const (
 func checkAPIServices(csv *v1alpha1.ClusterServiceVersion) error {
 	for i, one := range csv.Spec.APIServiceDefinitions.Owned {
 		if Reserved(one.Group) {
-			return fmt.Errorf("spec.apiservicedefinitions.owned[%d]: the API group %q belongs to Kubernetes or to the manager", i, one.Group)
+			return fmt.Errorf("spec.apiservicedefinitions.owned[%d]: the API group %q belongs to Kubernetes or to the manager: use a group of your own", i, one.Group)
 		}
 	}
 	return nil
