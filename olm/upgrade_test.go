@@ -200,8 +200,11 @@ func TestOptionalKindsAndUsers(t *testing.T) {
 	}
 	for _, step := range done.Status.Plan {
 		want := v1alpha1.StepCreated
-		if step.Resource.Kind == "ConsolePlugin" || step.Resource.Kind == "ServiceMonitor" {
+		switch step.Resource.Kind {
+		case "ConsolePlugin", "ServiceMonitor":
 			want = v1alpha1.StepUnsupported
+		case "ServiceAccount":
+			want = v1alpha1.StepPresent
 		}
 		if step.Status != want {
 			t.Errorf("the step for %s %s is %s, want %s", step.Resource.Kind, step.Resource.Name, step.Status, want)

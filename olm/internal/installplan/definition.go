@@ -25,7 +25,7 @@ const annotationDigest = "olm.crd-digest"
 
 // definition declares a CustomResourceDefinition. One that exists is only changed if all stored objects survive, and no stored version is
 // removed. Plans of several namespaces may have the same one, which the first of them writes. own is the package of the bundle.
-func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *unstructured.Unstructured, out *operon.Composition) error {
+func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *unstructured.Unstructured, p *pass, out *operon.Composition) error {
 	if group, _, _ := unstructured.NestedString(wanted.Object, "spec", "group"); render.Reserved(group) {
 		return refusal{ReasonForeignObject, fmt.Sprintf("CustomResourceDefinition %s: the API group %s belongs to Kubernetes or to the manager", wanted.GetName(), group)}
 	}
@@ -55,6 +55,7 @@ func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own
 	if !report.Safe() {
 		return refusal{ReasonUnsafeCRD, unsafe(report)}
 	}
+	p.existed(wanted)
 	if live.GetAnnotations()[annotationDigest] == digest && unchanged(report) { // another plan wrote it, and nobody changed it since
 		return nil
 	}
