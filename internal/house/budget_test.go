@@ -31,7 +31,7 @@ var budgets = map[string]budget{
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
-	"internal/olm/api/v1alpha1":  {740, 50},  // the kinds of one API
+	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
 	"internal/prove/oracle":     {2110, 8},
@@ -59,7 +59,7 @@ var budgets = map[string]budget{
 	// Nine stages on one cluster, and the operator as a process with what its pods have.
 	"internal/ship/bundle/bundletest": {2350, 8},
 
-	"internal/olm/resolve":       {2350, 20}, // the choice, its clauses and its reasons in words need the same state
+	"internal/olm/resolve":       {2350, 21}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},
 	"internal/tools/rbac/derive": {2430, 6},
 }
