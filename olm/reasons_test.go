@@ -147,9 +147,9 @@ func (w *world) broken() map[string]broken {
 			func(name string) { w.change(name, `{"op":"remove","path":"/spec/webhookdefinitions"}`) },
 		},
 		"apiservice": {
-			"  install:\n", "  apiservicedefinitions: {owned: [{group: metrics.k8s.io, version: v1, kind: Metric, deploymentName: $NAME}]}\n  install:\n",
+			"  install:\n", "  apiservicedefinitions: {owned: [{group: apps, version: v1, kind: Metric, deploymentName: $NAME}]}\n  install:\n",
 			v1alpha1.PhaseFailed, phase.ReasonInvalidAPIService,
-			[]string{`spec.apiservicedefinitions.owned[0]: the API group "metrics.k8s.io" belongs to Kubernetes or to the manager: use a group of your own`},
+			[]string{`spec.apiservicedefinitions.owned[0]: the API group "apps" belongs to Kubernetes or to the manager: use a group of your own`},
 			func(name string) { w.change(name, `{"op":"remove","path":"/spec/apiservicedefinitions"}`) },
 		},
 		"selector": {
