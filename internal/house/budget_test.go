@@ -31,7 +31,7 @@ var budgets = map[string]budget{
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
-	"internal/olm/api/v1alpha1":  {740, 50},  // the kinds of one API
+	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
 	"internal/prove/oracle":     {2110, 8},
@@ -55,13 +55,13 @@ var budgets = map[string]budget{
 	"cluster/internal/instance": {2200, 19}, // with the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/sim":      {2300, 5},
 
-	"olm/internal/csv": {2120, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
+	"olm/internal/csv": {2140, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
 	// Nine stages on one cluster, and the operator as a process with what its pods have.
 	"internal/ship/bundle/bundletest": {2350, 8},
 	// What the lifecycle manager makes of a CSV, counted a second time, and upgrade graphs.
 	"internal/ship/bundle/check": {1850, 24},
 
-	"internal/olm/resolve":       {2350, 20}, // the choice, its clauses and its reasons in words need the same state
+	"internal/olm/resolve":       {2350, 21}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},
 	"internal/tools/rbac/derive": {2430, 6},
 }

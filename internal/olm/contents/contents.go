@@ -75,6 +75,7 @@ func Of(b Bundle, namespace, properties, replaces string) (*Objects, error) {
 		}
 		annotations[AnnotationProperties] = properties
 		csv.SetAnnotations(annotations)
+		labelComponent(csv)
 	}
 	typed := &v1alpha1.ClusterServiceVersion{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(csv.Object, typed); err != nil {
@@ -96,13 +97,17 @@ func Of(b Bundle, namespace, properties, replaces string) (*Objects, error) {
 
 // PackageOf returns the package from which a version was installed, or an empty string.
 func PackageOf(csv *v1alpha1.ClusterServiceVersion) string {
+	return packageIn(csv.Annotations[AnnotationProperties])
+}
+
+func packageIn(properties string) string {
 	var written struct {
 		Properties []struct {
 			Type  string
 			Value json.RawMessage
 		}
 	}
-	if json.Unmarshal([]byte(csv.Annotations[AnnotationProperties]), &written) != nil {
+	if json.Unmarshal([]byte(properties), &written) != nil {
 		return "" // it was written by hand
 	}
 	for _, one := range written.Properties {
@@ -112,6 +117,20 @@ func PackageOf(csv *v1alpha1.ClusterServiceVersion) string {
 		}
 	}
 	return ""
+}
+
+// labelComponent adds the label of the package, by which tools find the objects of an operator.
+func labelComponent(csv *unstructured.Unstructured) {
+	of := packageIn(csv.GetAnnotations()[AnnotationProperties])
+	if of == "" {
+		return
+	}
+	labels := csv.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[render.ComponentLabel(of, csv.GetNamespace())] = ""
+	csv.SetLabels(labels)
 }
 
 // ReservedGroup returns an error if the kind that a definition defines is in an API group of Kubernetes or of the manager.

@@ -50,8 +50,9 @@ type Problem struct{ Reason, Message string }
 type Facts struct {
 	// Problem is a mistake in the ClusterServiceVersion or its OperatorGroup. The zero value means that there is none.
 	Problem Problem
-	// RequirementsMet means that all objects that the operator needs exist.
+	// RequirementsMet means that all objects that the operator needs exist. Otherwise, Missing names those that do not.
 	RequirementsMet bool
+	Missing         string
 	// Predecessor is why the version that this one replaces does not step back yet. Empty: it does, or there is none.
 	Predecessor string
 	// NotUpgradeable is why the predecessor must not be replaced. Empty: it may be.
@@ -174,10 +175,18 @@ func RolledBack(csv *v1alpha1.ClusterServiceVersion) bool {
 	return csv.Status.Reason == ReasonRolledBack && (csv.Status.Phase == v1alpha1.PhaseReplacing || csv.Status.Phase == v1alpha1.PhaseDeleting)
 }
 
+// NotMet returns the message about requirements that are not met.
+func (f Facts) NotMet() string {
+	if f.Missing == "" {
+		return messageRequirementsNotMet
+	}
+	return messageRequirementsNotMet + ": " + f.Missing
+}
+
 func pending(facts Facts) entry {
 	switch {
 	case !facts.RequirementsMet:
-		return entry{v1alpha1.PhasePending, ReasonRequirementsNotMet, messageRequirementsNotMet}
+		return entry{v1alpha1.PhasePending, ReasonRequirementsNotMet, facts.NotMet()}
 	case facts.NotUpgradeable != "":
 		return entry{v1alpha1.PhasePending, ReasonNotUpgradeable, facts.NotUpgradeable}
 	case facts.Predecessor != "":
@@ -189,7 +198,7 @@ func pending(facts Facts) entry {
 func ready(is entry, facts Facts) entry {
 	switch {
 	case !facts.RequirementsMet:
-		return entry{v1alpha1.PhasePending, ReasonRequirementsNotMet, messageRequirementsNotMet}
+		return entry{v1alpha1.PhasePending, ReasonRequirementsNotMet, facts.NotMet()}
 	case facts.Unapplied.Reason != "":
 		return entry{v1alpha1.PhaseFailed, facts.Unapplied.Reason, facts.Unapplied.Message}
 	case facts.Unapplied.Message != "": // not written yet
@@ -201,7 +210,7 @@ func ready(is entry, facts Facts) entry {
 func installing(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now time.Time) entry {
 	switch {
 	case !facts.RequirementsMet:
-		return entry{v1alpha1.PhasePending, ReasonRequirementsNotMet, messageRequirementsNotMet}
+		return entry{v1alpha1.PhasePending, ReasonRequirementsNotMet, facts.NotMet()}
 	case facts.Unapplied.Reason != "":
 		return entry{v1alpha1.PhaseFailed, facts.Unapplied.Reason, facts.Unapplied.Message}
 	case facts.Unavailable == "":
@@ -215,7 +224,7 @@ func installing(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now t
 func succeeded(is entry, facts Facts) entry {
 	switch {
 	case !facts.RequirementsMet:
-		return entry{v1alpha1.PhaseFailed, ReasonRequirementsNotMet, messageRequirementsNotMet}
+		return entry{v1alpha1.PhaseFailed, ReasonRequirementsNotMet, facts.NotMet()}
 	case facts.Unapplied.Reason != "":
 		return entry{v1alpha1.PhaseFailed, ReasonComponentUnhealthy, facts.Unapplied.Message}
 	case facts.Unavailable != "":

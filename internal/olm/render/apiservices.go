@@ -33,7 +33,7 @@ func checkAPIServices(csv *v1alpha1.ClusterServiceVersion) error {
 		}
 		servers[name] = one.DeploymentName
 		if Reserved(one.Group) {
-			return fmt.Errorf("spec.apiservicedefinitions.owned[%d]: the API group %q belongs to Kubernetes or to the manager", i, one.Group)
+			return fmt.Errorf("spec.apiservicedefinitions.owned[%d]: the API group %q belongs to Kubernetes or to the manager: use a group of your own", i, one.Group)
 		}
 	}
 	return nil

@@ -16,19 +16,20 @@ func Supports(modes []v1alpha1.InstallMode, in Group) phase.Problem {
 		switch mode.Type {
 		case v1alpha1.OwnNamespace, v1alpha1.SingleNamespace, v1alpha1.MultiNamespace, v1alpha1.AllNamespaces:
 		default:
-			return phase.Problem{Reason: phase.ReasonInvalidInstallModes, Message: fmt.Sprintf("spec.installModes: %q is not an install mode", mode.Type)}
+			return phase.Problem{Reason: phase.ReasonInvalidInstallModes, Message: fmt.Sprintf("spec.installModes: %q is not an install mode: use OwnNamespace, SingleNamespace, MultiNamespace and AllNamespaces", mode.Type)}
 		}
 		if _, twice := supported[mode.Type]; twice {
-			return phase.Problem{Reason: phase.ReasonInvalidInstallModes, Message: fmt.Sprintf("spec.installModes: %s is listed twice", mode.Type)}
+			return phase.Problem{Reason: phase.ReasonInvalidInstallModes, Message: fmt.Sprintf("spec.installModes: %s is listed twice: remove one", mode.Type)}
 		}
 		supported[mode.Type] = mode.Supported
 	}
 	if len(modes) == 0 {
-		return phase.Problem{Reason: phase.ReasonInvalidInstallModes, Message: "spec.installModes: there are no install modes"}
+		return phase.Problem{Reason: phase.ReasonInvalidInstallModes, Message: "spec.installModes: there are no install modes: list those that the operator supports"}
 	}
 	for _, mode := range needed(in) {
 		if !supported[mode] {
-			return phase.Problem{Reason: phase.ReasonUnsupportedGroup, Message: fmt.Sprintf("%s InstallModeType not supported, cannot configure to watch %s", mode, targetsOf(in, mode))}
+			return phase.Problem{Reason: phase.ReasonUnsupportedGroup, Message: fmt.Sprintf(
+				"%s InstallModeType not supported, cannot configure to watch %s: change the namespaces of the operatorgroup %s", mode, targetsOf(in, mode), in.Name)}
 		}
 	}
 	return phase.Problem{}

@@ -68,10 +68,24 @@ func (g Group) Annotations() map[string]string {
 
 // Labels returns the labels of the objects of a ClusterServiceVersion.
 func Labels(csv *v1alpha1.ClusterServiceVersion) map[string]string {
-	return map[string]string{
+	all := map[string]string{
 		LabelManaged: "true", LabelOwner: names.Join(maxLabel, csv.Name), LabelOwnerNamespace: csv.Namespace,
 		LabelOwnerKind: "ClusterServiceVersion",
 	}
+	for key, value := range csv.Labels {
+		if strings.HasPrefix(key, componentPrefix) {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+const componentPrefix = "operators.coreos.com/"
+
+// ComponentLabel returns the label of the version, the plan and the objects of a package in a namespace. Its value is empty.
+func ComponentLabel(of, namespace string) string {
+	name := of + "." + namespace
+	return componentPrefix + strings.TrimRight(name[:min(len(name), maxLabel)], "-_.")
 }
 
 // Deployments returns the Deployments of an operator. The error names the Deployment whose spec is not valid.

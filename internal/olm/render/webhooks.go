@@ -46,7 +46,7 @@ func checkWebhooks(csv *v1alpha1.ClusterServiceVersion) error {
 
 func checkWebhook(csv *v1alpha1.ClusterServiceVersion, one v1alpha1.WebhookDescription) error {
 	if !slices.ContainsFunc(csv.Spec.Install.Spec.Deployments, func(d v1alpha1.DeploymentSpec) bool { return d.Name == one.DeploymentName }) {
-		return fmt.Errorf("deploymentName: no deployment %q in spec.install", one.DeploymentName)
+		return fmt.Errorf("deploymentName: no deployment %q in spec.install: correct the name", one.DeploymentName)
 	}
 	switch one.Type {
 	case v1alpha1.ValidatingWebhook, v1alpha1.MutatingWebhook:
@@ -54,7 +54,7 @@ func checkWebhook(csv *v1alpha1.ClusterServiceVersion, one v1alpha1.WebhookDescr
 	case v1alpha1.ConversionWebhook:
 		return checkConversion(csv, one)
 	}
-	return fmt.Errorf("type: %q is not a type of webhooks", one.Type)
+	return fmt.Errorf("type: %q is not a type of webhooks: use ValidatingAdmissionWebhook, MutatingAdmissionWebhook or ConversionWebhook", one.Type)
 }
 
 // checkRules refuses rules with which a webhook could keep the manager from working, or itself from being removed.
@@ -63,11 +63,11 @@ func checkRules(rules []admissionv1.RuleWithOperations) error {
 		for _, group := range rule.APIGroups {
 			switch {
 			case group == "*":
-				return fmt.Errorf("rules[%d]: webhook rules cannot include all groups", i)
+				return fmt.Errorf("rules[%d]: webhook rules cannot include all groups: list those that the operator provides", i)
 			case managed(group):
-				return fmt.Errorf("rules[%d]: webhook rules cannot include the group %s of the lifecycle manager", i, group)
+				return fmt.Errorf("rules[%d]: webhook rules cannot include the group %s of the lifecycle manager: remove it", i, group)
 			case group == admissionv1.GroupName && slices.ContainsFunc(rule.Resources, configuresWebhooks):
-				return fmt.Errorf("rules[%d]: webhook rules cannot include webhook configurations", i)
+				return fmt.Errorf("rules[%d]: webhook rules cannot include webhook configurations: remove them", i)
 			}
 		}
 	}

@@ -263,6 +263,9 @@ func (c *choice) outcome(g *group) Outcome {
 	}
 	if g.best == nil || g.best.candidate == g.current {
 		o.Action, o.Reason, o.Message = Blocked, Unsatisfiable, held
+		if g.current != nil {
+			o.Warnings = g.from.warnings(cmp.Or(g.subscription.Channel, g.from.DefaultChannel), g.current.Name)
+		}
 		return o
 	}
 	o.Action = Install
@@ -270,7 +273,7 @@ func (c *choice) outcome(g *group) Outcome {
 		o.Action = Upgrade
 	}
 	o.Reason, o.Bundle, o.Message, o.Held = g.best.how, g.best.Choice, g.describe(), held
-	o.Warnings = g.from.warnings(o.Bundle.Channel, o.Bundle.Name)
+	o.Warnings = g.from.warnings(o.Bundle.Channel, cmp.Or(o.Installed, o.Bundle.Name))
 	return o
 }
 

@@ -142,20 +142,24 @@ func (o *offer) bundle(name string, rules *property.Rules) *bundleResult {
 	return result
 }
 
-// warnings returns the deprecations of a choice.
-func (o *offer) warnings(channel, bundle string) []string {
-	var found []string
+// warnings returns the deprecations of a bundle in a channel.
+func (o *offer) warnings(channel, bundle string) []Warning {
+	var found []Warning
 	for _, one := range o.Deprecations {
+		what := ""
 		switch {
-		case one.Schema == "olm.package":
-			found = append(found, fmt.Sprintf("package %s is deprecated: %s", o.Name, one.Message))
-		case one.Schema == "olm.channel" && one.Name == channel:
-			found = append(found, fmt.Sprintf("channel %s of package %s is deprecated: %s", channel, o.Name, one.Message))
-		case one.Schema == "olm.bundle" && one.Name == bundle:
-			found = append(found, fmt.Sprintf("bundle %s is deprecated: %s", bundle, one.Message))
+		case one.Schema == SchemaPackage:
+			what = "package " + o.Name
+		case one.Schema == SchemaChannel && one.Name == channel:
+			what = fmt.Sprintf("channel %s of package %s", channel, o.Name)
+		case one.Schema == SchemaBundle && one.Name == bundle:
+			what = "bundle " + bundle
+		default:
+			continue
 		}
+		found = append(found, Warning{one.Schema, one.Message, fmt.Sprintf("%s is deprecated: %s", what, one.Message)})
 	}
-	slices.Sort(found)
+	slices.SortFunc(found, func(a, b Warning) int { return cmp.Compare(a.Sentence, b.Sentence) })
 	return found
 }
 

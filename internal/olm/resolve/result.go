@@ -98,9 +98,26 @@ type Outcome struct {
 	Message string
 	// Held is a sentence about why a better bundle was not chosen, or empty.
 	Held string
-	// Warnings are the deprecations of the package, the channel and the bundle.
-	Warnings []string
+	// Warnings are the deprecations of the package, the channel and the bundle that is installed, or else the one to install.
+	Warnings []Warning
 }
+
+// Warning is a deprecation.
+type Warning struct {
+	// Schema is what is deprecated: SchemaPackage, SchemaChannel or SchemaBundle.
+	Schema string
+	// Message is that of the catalog, and Sentence also names what is deprecated.
+	Message, Sentence string
+}
+
+// Schemas of deprecations.
+const (
+	SchemaPackage = "olm.package"
+	SchemaChannel = "olm.channel"
+	SchemaBundle  = "olm.bundle"
+)
+
+func (w Warning) String() string { return w.Sentence }
 
 // Addition is a bundle that others need, with the Subscription that has to be created for it.
 type Addition struct {
@@ -110,5 +127,5 @@ type Addition struct {
 	NeededBy []string
 	// Message is the reason in a sentence.
 	Message  string
-	Warnings []string
+	Warnings []Warning
 }

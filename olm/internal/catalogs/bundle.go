@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -98,9 +99,14 @@ func (c *Catalogs) content(ctx context.Context, loaded *Loaded, name string, pin
 	}
 	read, err := bundle.Read(fetched.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %w", image, err)
+		return nil, fmt.Errorf("image %s: %s", image, within(fetched.Dir, err))
 	}
 	return &Bundle{Bundle: read, Pin: Pin{image, fetched.Digest}}, nil
+}
+
+// within returns an error about files of an image, without the directory to which they are unpacked.
+func within(dir string, err error) string {
+	return strings.NewReplacer(dir+string(filepath.Separator), "", dir, "its content").Replace(err.Error())
 }
 
 // pinned returns the reference of an image with a digest.

@@ -82,6 +82,8 @@ type pass struct {
 	controlled []*metav1.PartialObjectMetadata
 	// shared are the names of Deployments whose fields another lifecycle manager owns, too.
 	shared []string
+	// foreign is which object of the operator belongs to another one, with what to do. Empty: none is known.
+	foreign string
 	// held means that the objects of the operator were not declared.
 	held bool
 }
@@ -147,7 +149,7 @@ func (c *Composer) Compose(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 		return err
 	}
 	p.requirements = requirements
-	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Predecessor: n.waits()}
+	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Missing: require.Missing(requirements), Predecessor: n.waits()}
 	if p.facts.NotUpgradeable, err = n.upgradeable(ctx, out); err != nil {
 		return err
 	}
@@ -226,7 +228,7 @@ func held(csv *v1alpha1.ClusterServiceVersion, facts phase.Facts) (reason, messa
 	case csv.Status.Phase == v1alpha1.PhaseReplacing || csv.Status.Phase == v1alpha1.PhaseDeleting:
 		return "", "" // it works until the next version has taken over
 	case !facts.RequirementsMet:
-		return phase.ReasonRequirementsNotMet, "one or more requirements couldn't be found: see status.requirementStatus"
+		return phase.ReasonRequirementsNotMet, facts.NotMet()
 	case facts.NotUpgradeable != "":
 		return phase.ReasonNotUpgradeable, facts.NotUpgradeable
 	case facts.Predecessor != "":

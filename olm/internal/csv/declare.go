@@ -24,6 +24,9 @@ func (n *neighbors) declare(out *operon.Composition, wanted []render.Child, live
 		if before := deployments[child.After]; before != nil && !handed {
 			options = append(options, operon.After(before))
 		}
+		if now, exists := live.objects[keyOf(child)]; exists && !handed && p.foreign == "" && n.rival(&now) {
+			p.foreign = fmt.Sprintf("%s %s belongs to the operator %s: remove that operator, or rename the object", kind, now.Name, now.Labels[render.LabelOwner])
+		}
 		if waits := n.shared(out, child.Object, live, options...); waits != "" {
 			p.facts.Unapplied.Message = waits
 			out.Wait(reasonPredecessor, waits)
@@ -121,6 +124,11 @@ func (n *neighbors) shared(out *operon.Composition, object client.Object, live e
 // ownedBefore reports whether an object still belongs to the version that this one replaces.
 func (n *neighbors) ownedBefore(object metav1.PartialObjectMetadata) bool {
 	return n.before != nil && object.Labels[plan.OwnerLabel] == string(n.before.UID)
+}
+
+// rival reports whether an object belongs to another operator of the namespace.
+func (n *neighbors) rival(object client.Object) bool {
+	return object.GetLabels()[plan.OwnerLabel] != string(n.csv.UID) && object.GetLabels()[render.LabelOwnerKind] == "ClusterServiceVersion" && !n.ours(object)
 }
 
 // ours reports whether an object was made for this version or for the one that it replaces, also by another lifecycle manager. Other objects

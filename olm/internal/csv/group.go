@@ -33,10 +33,10 @@ func (c *Composer) group(ctx context.Context, csv *v1alpha1.ClusterServiceVersio
 	}
 	switch len(all) {
 	case 0:
-		return render.Group{}, phase.Problem{Reason: phase.ReasonNoGroup, Message: "csv in namespace with no operatorgroups"}, nil
+		return render.Group{}, phase.Problem{Reason: phase.ReasonNoGroup, Message: "csv in namespace with no operatorgroups: create one in the namespace " + csv.Namespace}, nil
 	case 1:
 	default:
-		return render.Group{}, phase.Problem{Reason: phase.ReasonTooManyGroups, Message: "csv created in namespace with multiple operatorgroups, can't pick one automatically"}, nil
+		return render.Group{}, phase.Problem{Reason: phase.ReasonTooManyGroups, Message: "csv created in namespace with multiple operatorgroups, can't pick one automatically: delete all but one of " + group.Names(all)}, nil
 	}
 	found := render.Group{Name: all[0].Name, Namespace: all[0].Namespace, Targets: all[0].Status.Namespaces}
 	found.AnyVolumes = all[0].Annotations[render.AnnotationVolumes] == render.VolumesAny
@@ -47,7 +47,7 @@ func (c *Composer) group(ctx context.Context, csv *v1alpha1.ClusterServiceVersio
 		return found, phase.Problem{}, errGroupUnknown
 	}
 	if len(found.Targets) == 0 {
-		return found, phase.Problem{Reason: phase.ReasonNoTargets, Message: fmt.Sprintf("operatorgroup %s selects no namespaces", found.Name)}, nil
+		return found, phase.Problem{Reason: phase.ReasonNoTargets, Message: fmt.Sprintf("operatorgroup %s selects no namespaces: label a namespace so that its spec.selector selects it", found.Name)}, nil
 	}
 	problem := render.Supports(csv.Spec.InstallModes, found)
 	if account := all[0].Spec.ServiceAccountName; account != "" && problem.Reason == "" {

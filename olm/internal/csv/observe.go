@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,6 +68,8 @@ func (c *Composer) look(ctx context.Context, csv *v1alpha1.ClusterServiceVersion
 	reason, message, failed := seen.Unapplied()
 	held := ""
 	switch {
+	case failed && reason == reconcile.ReasonConflict:
+		p.facts.Unapplied = phase.Problem{Reason: phase.ReasonComponentFailed, Message: reason + ": " + cmp.Or(p.foreign, message+": delete it, or rename it in the ClusterServiceVersion")}
 	case failed:
 		p.facts.Unapplied = phase.Problem{Reason: phase.ReasonComponentFailed, Message: reason + ": " + message}
 	case reason == reconcile.ReasonWaiting: // for a Deployment that is not ready

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/core/plan"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/phase"
@@ -91,10 +92,11 @@ func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digest
 	return false, pending, nil
 }
 
-// foreign reports whether a ServiceAccount was made by somebody else. It is used as it is, and stays when the operator is removed.
+// foreign reports whether a ServiceAccount was made by somebody else, or for another operator. It is used as it is, and stays when the operator
+// is removed.
 func (n *neighbors) foreign(ctx context.Context, out *operon.Composition, account client.Object) (bool, error) {
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: account.GetNamespace(), Name: account.GetName()}}
 	live.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
 	found, err := out.Get(ctx, live)
-	return found && live.Labels[render.LabelOwnerKind] == "" && !n.refersTo(live), err
+	return found && live.Labels[plan.OwnerLabel] != string(n.csv.UID) && !n.ours(live), err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -54,7 +55,7 @@ func (c Composer) Observe(ctx context.Context, group *v1.OperatorGroup, seen *op
 	if err != nil {
 		return err
 	}
-	c.set(group, ConditionMultiple, len(all) > 1, "MultipleOperatorGroupsFound", "there are multiple operatorgroups in the namespace")
+	c.set(group, ConditionMultiple, len(all) > 1, "MultipleOperatorGroupsFound", "there are multiple operatorgroups in the namespace: delete all but one of "+Names(all))
 	return nil
 }
 
@@ -68,6 +69,16 @@ func In(ctx context.Context, reader reader, namespace string) ([]v1.OperatorGrou
 	var list v1.OperatorGroupList
 	err := reader.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything) // the manager caches all of them anyway
 	return slices.DeleteFunc(list.Items, func(g v1.OperatorGroup) bool { return g.Namespace != namespace }), err
+}
+
+// Names returns the names of groups in a sentence.
+func Names(all []v1.OperatorGroup) string {
+	var names []string
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // selected returns the namespaces that a group selects, in order. One empty name stands for all.
@@ -113,7 +124,7 @@ func (c Composer) account(ctx context.Context, group *v1.OperatorGroup, seen *op
 			APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name, UID: account.UID,
 		}
 	}
-	c.set(group, ConditionServiceAccount, !found, "ServiceAccountNotFound", fmt.Sprintf("ServiceAccount %s is not found", name))
+	c.set(group, ConditionServiceAccount, !found, "ServiceAccountNotFound", fmt.Sprintf("ServiceAccount %s is not found: create it, or change spec.serviceAccountName", name))
 	return nil
 }
 

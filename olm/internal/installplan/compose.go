@@ -234,7 +234,7 @@ func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pas
 			if change := objects.Change(object); change != "" {
 				p.changes = append(p.changes, change)
 			}
-			p.steps = append(p.steps, step(name, source, object))
+			p.steps = append(p.steps, step(of, name, source, object))
 		}
 		if !of.Spec.Approved {
 			p.contents = append(p.contents, written...)
@@ -259,7 +259,7 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.InstallPlan, object
 		return err
 	}
 	for _, crd := range objects.CRDs {
-		if err := c.definition(ctx, of, contents.PackageOf(objects.Typed), crd, out); err != nil {
+		if err := c.definition(ctx, of, contents.PackageOf(objects.Typed), crd, p, out); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,7 @@ const annotationDigest = "olm.crd-digest"
 
 // definition declares a CustomResourceDefinition. One that exists is only changed if all stored objects survive, and no stored version is
 // removed. Plans of several namespaces may have the same one, which the first of them writes. own is the package of the bundle.
-func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *unstructured.Unstructured, out *operon.Composition) error {
+func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *unstructured.Unstructured, p *pass, out *operon.Composition) error {
 	group, _, _ := unstructured.NestedString(wanted.Object, "spec", "group")
 	if err := contents.ReservedGroup(wanted.GetName(), group); err != nil {
 		return refusal{ReasonForeignObject, err.Error()}
@@ -53,13 +54,32 @@ func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own
 		return fmt.Errorf("check what CustomResourceDefinition %s does to stored objects: %w", wanted.GetName(), err)
 	}
 	if !report.Safe() {
-		return refusal{ReasonUnsafeCRD, report.String()}
+		return refusal{ReasonUnsafeCRD, unsafe(report)}
 	}
+	p.existed(wanted)
 	if live.GetAnnotations()[annotationDigest] == digest && unchanged(report) { // another plan wrote it, and nobody changed it since
 		return nil
 	}
 	out.Child(wanted, operon.Orphan(), operon.Adopt())
 	return nil
+}
+
+// unsafe returns what a change would do to stored objects, and what to do about it.
+func unsafe(report *crdcompat.Report) string {
+	var all []string
+	for _, one := range report.Definitions {
+		for _, finding := range one.Findings {
+			if !finding.Breaks {
+				continue
+			}
+			text := strings.ReplaceAll(strings.TrimPrefix(finding.String(), "BREAKS "), "\n    ", ": ")
+			if finding.Count > 0 {
+				text += ": change or delete these objects"
+			}
+			all = append(all, fmt.Sprintf("CustomResourceDefinition %s: %s", one.Name, text))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 func unchanged(report *crdcompat.Report) bool {

@@ -82,7 +82,9 @@ func (p *pass) finish(status *v1alpha1.InstallPlanStatus) {
 	var leftOut []string
 	for i := range status.Plan {
 		step := &status.Plan[i]
-		step.Status = v1alpha1.StepCreated
+		if step.Status != v1alpha1.StepPresent {
+			step.Status = v1alpha1.StepCreated
+		}
 		if why := p.leftOut[step.Resource.Kind+"/"+step.Resource.Name]; why != "" {
 			step.Status, leftOut = v1alpha1.StepUnsupported, append(leftOut, why)
 		}
@@ -123,12 +125,19 @@ func lookup(read *catalogs.Bundle, name string, source types.NamespacedName) v1a
 	}
 }
 
-func step(name string, source types.NamespacedName, object *unstructured.Unstructured) v1alpha1.Step {
+// step returns the step for an object. One that was Present remains so: now the object may be a child of the plan.
+func step(of *v1alpha1.InstallPlan, name string, source types.NamespacedName, object *unstructured.Unstructured) v1alpha1.Step {
 	kind := object.GroupVersionKind()
-	return v1alpha1.Step{Resolving: name, Status: v1alpha1.StepUnknown, Resource: v1alpha1.StepResource{
+	made := v1alpha1.Step{Resolving: name, Status: v1alpha1.StepUnknown, Resource: v1alpha1.StepResource{
 		CatalogSource: source.Name, CatalogSourceNamespace: source.Namespace,
 		Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Name: object.GetName(),
 	}}
+	if slices.ContainsFunc(of.Status.Plan, func(before v1alpha1.Step) bool {
+		return before.Status == v1alpha1.StepPresent && before.Resource.Kind == kind.Kind && before.Resource.Name == object.GetName()
+	}) {
+		made.Status = v1alpha1.StepPresent
+	}
+	return made
 }
 
 // sourcesOf returns the catalogs of the versions of a plan.

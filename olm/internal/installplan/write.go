@@ -77,16 +77,42 @@ func (w *writing) declare(ctx context.Context, object *unstructured.Unstructured
 	case !exists || isChild(live, w.of):
 		w.out.Child(object, operon.Orphan())
 	case live.Kind == kindCSV:
+		w.pass.existed(object)
 		w.out.Child(object, operon.Orphan(), operon.Adopt())
 	case !w.mine(live) && live.Kind == "ServiceAccount":
+		w.pass.existed(object)
 	case !w.mine(live):
-		return refusal{ReasonForeignObject, fmt.Sprintf("%s %s exists and was not made from a bundle: remove or rename it", live.Kind, live.Name)}
+		return refusal{ReasonForeignObject, foreign(live)}
 	case w.holder != nil && live.Labels[coreplan.OwnerLabel] == string(w.holder.UID):
 		w.out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s releases %s %s", w.holder.Name, live.Kind, live.Name))
 	default:
+		w.pass.existed(object)
 		w.out.Child(object, operon.Orphan(), operon.Adopt())
 	}
 	return nil
+}
+
+// existed records that a plan found an object. Its step is Present.
+func (p *pass) existed(object client.Object) {
+	for i := range p.steps {
+		if of := &p.steps[i]; of.Resource.Kind == object.GetObjectKind().GroupVersionKind().Kind && of.Resource.Name == object.GetName() {
+			of.Status = v1alpha1.StepPresent
+		}
+	}
+}
+
+// foreign returns whose object it is that a bundle has too, and what to do about it.
+func foreign(live *metav1.PartialObjectMetadata) string {
+	if live.Labels[render.LabelOwnerKind] == kindCSV {
+		return fmt.Sprintf("%s %s belongs to the operator %s in the namespace %s: remove that operator, or install a version without the object",
+			live.Kind, live.Name, live.Labels[render.LabelOwner], live.Labels[render.LabelOwnerNamespace])
+	}
+	for _, one := range live.OwnerReferences {
+		if one.Kind == kindCSV && one.APIVersion == v1alpha1.GroupVersion.String() {
+			return fmt.Sprintf("%s %s belongs to the operator %s: remove that operator, or install a version without the object", live.Kind, live.Name, one.Name)
+		}
+	}
+	return fmt.Sprintf("%s %s exists and was not made from a bundle: remove or rename it", live.Kind, live.Name)
 }
 
 // mine reports whether a lifecycle manager made an object for the version of the plan or the one before.

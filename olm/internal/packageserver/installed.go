@@ -12,7 +12,7 @@ import (
 	v1 "github.com/operon-framework/operon/internal/olm/api/packages/v1"
 	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/olm/internal/plan"
+	"github.com/operon-framework/operon/internal/olm/contents"
 )
 
 // installed knows which versions work in which namespaces. Users of a namespace may not read the ClusterServiceVersion of an operator that is
@@ -37,7 +37,7 @@ func (s *installed) version(object any) bool {
 	if !ok || csv.Copied() {
 		return false
 	}
-	is := version{v1.InstalledVersion{Namespace: csv.Namespace, Name: csv.Name, Version: csv.Spec.Version, Phase: string(csv.Status.Phase)}, plan.PackageOf(csv)}
+	is := version{v1.InstalledVersion{Namespace: csv.Namespace, Name: csv.Name, Version: csv.Spec.Version, Phase: string(csv.Status.Phase)}, contents.PackageOf(csv)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return record(&s.versions, client.ObjectKeyFromObject(csv), is)

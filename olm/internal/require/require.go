@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +58,41 @@ type check struct {
 
 func (c *check) add(one v1alpha1.Requirement) {
 	c.all = append(c.all, one)
-	c.met = c.met && (one.Status == v1alpha1.Present || one.Status == v1alpha1.DeploymentFound)
+	c.met = c.met && isMet(one)
+}
+
+func isMet(one v1alpha1.Requirement) bool {
+	return one.Status == v1alpha1.Present || one.Status == v1alpha1.DeploymentFound
+}
+
+// maxNamed is how many requirements a sentence names.
+const maxNamed = 3
+
+// Missing returns the requirements that are not met, the first ones with what to do, or an empty string.
+func Missing(all []v1alpha1.Requirement) string {
+	var named []string
+	more := 0
+	for _, one := range all {
+		switch {
+		case isMet(one):
+		case len(named) == maxNamed:
+			more++
+		default:
+			named = append(named, nameOf(one)+": "+one.Message)
+		}
+	}
+	if more > 0 {
+		named = append(named, fmt.Sprintf("and %d more in status.requirementStatus", more))
+	}
+	return strings.Join(named, "; ")
+}
+
+// nameOf returns the name of what is required, for people. A native API is a kind, and has no name.
+func nameOf(one v1alpha1.Requirement) string {
+	if one.Name == "" {
+		return fmt.Sprintf("%s of %s/%s", one.Kind, one.Group, one.Version)
+	}
+	return one.Kind + " " + one.Name
 }
 
 // version compares the version of the API server with the oldest one that the operator works with. Pre-release parts do not count, because
@@ -93,7 +129,7 @@ func (c *check) version(context.Context) error {
 // definitions checks the CustomResourceDefinitions that the operator provides and needs.
 func (c *check) definitions(ctx context.Context) error {
 	crds := c.csv.Spec.CustomResourceDefinitions
-	for _, described := range append(append([]v1alpha1.CRDDescription{}, crds.Owned...), crds.Required...) {
+	for i, described := range slices.Concat(crds.Owned, crds.Required) {
 		one := v1alpha1.Requirement{Group: apiextensionsv1.GroupName, Version: "v1", Kind: "CustomResourceDefinition", Name: described.Name}
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: described.Name}}
 		found, err := c.reader.Get(ctx, crd)
@@ -101,8 +137,13 @@ func (c *check) definitions(ctx context.Context) error {
 			return err
 		}
 		one.Status, one.Message = stateOf(crd, found, described.Version)
-		if found {
+		switch {
+		case found:
 			one.UUID = string(crd.UID)
+		case i < len(crds.Owned):
+			one.Message += ": apply that of the bundle, or let a Subscription install the operator"
+		default:
+			one.Message += ": install an operator that provides it"
 		}
 		c.add(one)
 	}
@@ -118,14 +159,18 @@ func stateOf(crd *apiextensionsv1.CustomResourceDefinition, found bool, version 
 		serves = serves || one.Served && one.Name == version
 	}
 	if !serves {
-		return v1alpha1.NotAvailable, fmt.Sprintf("CRD is present and does not serve the version %s", version)
+		return v1alpha1.NotAvailable, fmt.Sprintf("CRD is present and does not serve the version %s: install a version of its operator that has it", version)
 	}
+	why := ""
 	for _, condition := range crd.Status.Conditions {
-		if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+		switch {
+		case condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue:
 			return v1alpha1.Present, "CRD is present and Established condition is true"
+		case condition.Status == apiextensionsv1.ConditionFalse && condition.Type != apiextensionsv1.Established:
+			why = fmt.Sprintf(": %s is False: %s", condition.Type, condition.Message) // Established only says that it is not
 		}
 	}
-	return v1alpha1.NotAvailable, "CRD is present but the Established condition is False (not available)"
+	return v1alpha1.NotAvailable, "CRD is present but the Established condition is False (not available)" + why
 }
 
 // apis checks the aggregated APIs: those that the operator needs must be available, and those that it provides need a Deployment.
@@ -138,13 +183,17 @@ func (c *check) apis(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		one.Status, one.Message = v1alpha1.NotPresent, "APIService is not present"
+		one.Status, one.Message = v1alpha1.NotPresent, "APIService is not present: install an operator that provides it"
 		if found {
 			one.Status, one.Message, one.UUID = v1alpha1.NotAvailable, "APIService is present and not available", string(service.UID)
 		}
 		for _, condition := range service.Status.Conditions {
-			if condition.Type == apiregistrationv1.Available && condition.Status == apiregistrationv1.ConditionTrue {
+			switch {
+			case condition.Type != apiregistrationv1.Available:
+			case condition.Status == apiregistrationv1.ConditionTrue:
 				one.Status, one.Message = v1alpha1.Present, "APIService is available"
+			default:
+				one.Message += ": " + condition.Message
 			}
 		}
 		c.add(one)
@@ -152,7 +201,7 @@ func (c *check) apis(ctx context.Context) error {
 	for _, described := range c.csv.Spec.APIServiceDefinitions.Owned {
 		one := v1alpha1.Requirement{
 			Group: apiregistrationv1.GroupName, Version: "v1", Kind: "APIService", Name: described.Version + "." + described.Group,
-			Status: v1alpha1.DeploymentNotFound, Message: fmt.Sprintf("no deployment %q in spec.install", described.DeploymentName),
+			Status: v1alpha1.DeploymentNotFound, Message: fmt.Sprintf("no deployment %q in spec.install: correct deploymentName", described.DeploymentName),
 		}
 		for _, deployment := range c.csv.Spec.Install.Spec.Deployments {
 			if deployment.Name == described.DeploymentName {
@@ -173,7 +222,7 @@ func (c *check) native(context.Context) error {
 			return err
 		}
 		if !served {
-			one.Status, one.Message = v1alpha1.NotPresent, "Native API does not exist"
+			one.Status, one.Message = v1alpha1.NotPresent, "Native API does not exist: upgrade Kubernetes, or install what serves it"
 		}
 		c.add(one)
 	}
@@ -223,7 +272,7 @@ func (c *check) account(ctx context.Context, name string) (*v1alpha1.Requirement
 		return nil, err
 	}
 	if !found {
-		one.Status, one.Message = v1alpha1.NotPresent, "Service account does not exist"
+		one.Status, one.Message = v1alpha1.NotPresent, "Service account does not exist: create it, or let a Subscription install the operator"
 	}
 	one.UUID = string(account.UID)
 	return one, nil
@@ -247,7 +296,7 @@ func (c *check) rules(ctx context.Context, account *v1alpha1.Requirement, scope,
 			if allowed {
 				one.Status = v1alpha1.Satisfied
 			} else {
-				account.Status, account.Message = v1alpha1.PresentNotSatisfied, "Policy rule not satisfied for service account"
+				account.Status, account.Message = v1alpha1.PresentNotSatisfied, "Policy rule not satisfied for service account: grant it what dependents lists as NotSatisfied"
 			}
 		}
 		account.Dependents = append(account.Dependents, one)

@@ -24,6 +24,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/resolve"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/installplan"
 )
@@ -68,7 +69,7 @@ type pass struct {
 	// rolledBack are the versions that are not installed again.
 	rolledBack []v1alpha1.RolledBack
 	// warnings are the deprecations of the package, the channel and the version.
-	warnings []string
+	warnings []resolve.Warning
 }
 
 func (c *Composer) begin(of *v1alpha1.Subscription) *pass {
@@ -156,6 +157,7 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *na
 	if outcome.Installed != "" {
 		wanted.Annotations[installplan.AnnotationReplaces] = outcome.Installed
 	}
+	wanted.Spec.Generation = n.generation(of, wanted.Name)
 	live := wanted.DeepCopy()
 	found, err := out.Get(ctx, live)
 	if err != nil {
@@ -164,11 +166,11 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *na
 	granting := c.takeOver(of, n, outcome.Installed, out)
 	for _, done := range n.plansOf(of) {
 		if n.isRolledBack(done) {
-			keepPlan(done, out)
+			keepPlan(of, done, out)
 			continue
 		}
 		if done.Status.Phase == v1alpha1.PlanComplete && done.Name != wanted.Name && !slices.Contains(granting, done.Name) && slices.Contains(done.Spec.ClusterServiceVersionNames, p.installed) {
-			keepPlan(done, out) // it may not have granted all permissions of the installed version yet
+			keepPlan(of, done, out) // it may not have granted all permissions of the installed version yet
 		}
 	}
 	if found && live.Status.Phase == v1alpha1.PlanComplete && !n.exist[next.Name] {
@@ -176,7 +178,7 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *na
 		p.problem, p.reason, p.message = conditionPending, ReasonInstalling, fmt.Sprintf("%s was deleted: a new InstallPlan installs it again", next.Name)
 		return nil
 	}
-	out.Child(declared(wanted, next.Name, approvalOf(of)))
+	out.Child(declared(wanted, of.Spec.Package, next.Name, approvalOf(of)))
 	p.plan = wanted
 	if !found {
 		p.problem, p.reason, p.message = conditionPending, ReasonInstalling, fmt.Sprintf("the InstallPlan %s installs %s", wanted.Name, next.Name)
@@ -208,14 +210,14 @@ func (c *Composer) keep(of *v1alpha1.Subscription, n *namespace, outcome resolve
 	for _, live := range n.plansOf(of) {
 		names := live.Spec.ClusterServiceVersionNames
 		if n.isRolledBack(live) {
-			keepPlan(live, out)
+			keepPlan(of, live, out)
 			continue
 		}
 		if live.Status.Phase == v1alpha1.PlanComplete && !slices.Contains(names, p.installed) && !slices.Contains(names, p.chosen) {
 			continue
 		}
 		if !slices.Contains(others, live.Name) {
-			keepPlan(live, out)
+			keepPlan(of, live, out)
 		}
 		p.report(live, out)
 	}
@@ -232,14 +234,31 @@ func (n *namespace) plansOf(of *v1alpha1.Subscription) []*v1alpha1.InstallPlan {
 	return all
 }
 
-func keepPlan(live *v1alpha1.InstallPlan, out *operon.Composition) {
+// generation returns the generation of a plan: that of the plan if it exists, or else the next one.
+func (n *namespace) generation(of *v1alpha1.Subscription, name string) int {
+	last := 0
+	if ref := of.Status.InstallPlanRef; ref == nil || ref.Name != name {
+		last = of.Status.InstallPlanGeneration
+	}
+	for i := range n.plans {
+		if n.plans[i].Name == name {
+			return n.plans[i].Spec.Generation
+		}
+		last = max(last, n.plans[i].Spec.Generation)
+	}
+	return last + 1
+}
+
+func keepPlan(of *v1alpha1.Subscription, live *v1alpha1.InstallPlan, out *operon.Composition) {
 	kept := map[string]string{}
 	for _, key := range []string{installplan.AnnotationBundles, installplan.AnnotationReplaces, installplan.AnnotationRestores, installplan.AnnotationTakesOver} {
 		if value := live.Annotations[key]; value != "" {
 			kept[key] = value
 		}
 	}
-	out.Child(declared(planOf(live.Namespace, live.Name, kept), live.Spec.ClusterServiceVersionNames[0], live.Spec.Approval))
+	wanted := planOf(live.Namespace, live.Name, kept)
+	wanted.Spec.Generation = live.Spec.Generation
+	out.Child(declared(wanted, of.Spec.Package, live.Spec.ClusterServiceVersionNames[0], live.Spec.Approval))
 }
 
 // planName returns the name of a plan for one content.
@@ -259,10 +278,13 @@ func planOf(namespace, name string, annotations map[string]string) *v1alpha1.Ins
 	}
 }
 
-// declared returns a plan with the fields that the Subscription sets. spec.approved of a plan that waits for approval belongs to the person
+// declared returns a plan for a version of a package, with the fields that the Subscription sets. spec.approved of a plan that waits for approval belongs to the person
 // who approves it.
-func declared(of *v1alpha1.InstallPlan, version string, approval v1alpha1.Approval) client.Object {
+func declared(of *v1alpha1.InstallPlan, pkg, version string, approval v1alpha1.Approval) client.Object {
 	spec := map[string]any{"clusterServiceVersionNames": []any{version}, "approval": string(approval)}
+	if of.Spec.Generation > 0 { // plans of older managers have none
+		spec["generation"] = int64(of.Spec.Generation)
+	}
 	if approval == v1alpha1.Automatic {
 		spec["approved"] = true
 	}
@@ -271,6 +293,7 @@ func declared(of *v1alpha1.InstallPlan, version string, approval v1alpha1.Approv
 	object.SetNamespace(of.Namespace)
 	object.SetName(of.Name)
 	object.SetAnnotations(of.Annotations)
+	object.SetLabels(map[string]string{render.ComponentLabel(pkg, of.Namespace): ""})
 	return object
 }
 

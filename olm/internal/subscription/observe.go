@@ -26,7 +26,8 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.Subscription, _ *oper
 	status.CatalogHealth, status.InstalledCSV, status.CurrentCSV = p.health, p.installed, p.chosen
 	status.State, status.Reason, status.RolledBack = stateOf(of, p), "", p.rolledBack
 	if p.plan != nil {
-		status.InstallPlanRef = reference(p.plan, "InstallPlan")
+		status.InstallPlanRef, status.InstallPlanGeneration = reference(p.plan, "InstallPlan"), p.plan.Spec.Generation
+		status.InstallPlan = &v1alpha1.InstallPlanReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "InstallPlan", Name: p.plan.Name, UID: p.plan.UID}
 	}
 	for _, kind := range conditionsOfOLM {
 		meta.RemoveStatusCondition(&status.Problems, kind)
@@ -40,7 +41,7 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.Subscription, _ *oper
 			Type: kind, Status: metav1.ConditionTrue, Reason: p.reason, Message: p.message, LastTransitionTime: metav1.NewTime(c.Clock.Now()),
 		})
 	}
-	c.deprecated(status, p.warnings)
+	c.deprecated(of, p.warnings)
 	if !equality.Semantic.DeepEqual(before, status) || status.LastUpdated == nil {
 		now := metav1.NewTime(c.Clock.Now()).Rfc3339Copy()
 		status.LastUpdated = &now
@@ -48,16 +49,35 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.Subscription, _ *oper
 	return nil
 }
 
-// deprecated reports what the catalog says about the package, the channel and the version.
-func (c *Composer) deprecated(status *v1alpha1.SubscriptionStatus, warnings []string) {
-	if len(warnings) == 0 {
-		meta.RemoveStatusCondition(&status.Problems, conditionDeprecated)
-		return
+// deprecations are the conditions for what the catalog says about the package, the channel and the version.
+var deprecations = map[string]string{
+	resolve.SchemaPackage: "PackageDeprecated", resolve.SchemaChannel: "ChannelDeprecated", resolve.SchemaBundle: "BundleDeprecated",
+}
+
+// deprecated reports what the catalog says about the package, the channel and the version, each in a condition and all in another one. A
+// Subscription without a channel does not depend on the one that its version is from.
+func (c *Composer) deprecated(of *v1alpha1.Subscription, warnings []resolve.Warning) {
+	messages := map[string]string{}
+	var all []string
+	for _, one := range warnings {
+		if one.Schema == resolve.SchemaChannel && of.Spec.Channel == "" {
+			continue
+		}
+		messages[deprecations[one.Schema]] = one.Message
+		all = append(all, one.Sentence)
 	}
-	meta.SetStatusCondition(&status.Problems, metav1.Condition{
-		Type: conditionDeprecated, Status: metav1.ConditionTrue, Reason: conditionDeprecated, Message: strings.Join(warnings, "; "),
-		LastTransitionTime: metav1.NewTime(c.Clock.Now()),
-	})
+	if len(all) > 0 {
+		messages[conditionDeprecated] = strings.Join(all, "; ")
+	}
+	for _, kind := range []string{conditionDeprecated, "PackageDeprecated", "ChannelDeprecated", "BundleDeprecated"} {
+		if messages[kind] == "" {
+			meta.RemoveStatusCondition(&of.Status.Problems, kind)
+			continue
+		}
+		meta.SetStatusCondition(&of.Status.Problems, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: conditionDeprecated, Message: messages[kind], LastTransitionTime: metav1.NewTime(c.Clock.Now()),
+		})
+	}
 }
 
 // stateOf returns the state: whether the installed version is the one that was chosen.
@@ -69,6 +89,8 @@ func stateOf(of *v1alpha1.Subscription, p *pass) string {
 		return v1alpha1.StateAtLatestKnown
 	case p.reason == string(resolve.RolledBack):
 		return v1alpha1.StateUpgradeFailed
+	case p.chosen == p.installed && (p.reason == string(resolve.Unsatisfiable) || p.reason == string(resolve.UnusableBundles)):
+		return v1alpha1.StateUpgradeAvailable
 	case p.chosen == p.installed:
 		return of.Status.State
 	}

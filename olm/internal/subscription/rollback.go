@@ -77,7 +77,8 @@ func (c *Composer) restore(of *v1alpha1.Subscription, n *namespace, outcome reso
 		source := keyOf(of).String()
 		name := planName(of.Name, outcome.Installed, source, loaded.Image(outcome.Installed), "restores", one.Name)
 		wanted := planOf(of.Namespace, name, map[string]string{installplan.AnnotationBundles: outcome.Installed + "=" + source, installplan.AnnotationRestores: one.Name})
-		out.Child(declared(wanted, outcome.Installed, approvalOf(of)))
+		wanted.Spec.Generation = n.generation(of, name)
+		out.Child(declared(wanted, of.Spec.Package, outcome.Installed, approvalOf(of)))
 		names = append(names, name)
 	}
 	return names

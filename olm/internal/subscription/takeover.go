@@ -35,6 +35,7 @@ func (c *Composer) takeOver(of *v1alpha1.Subscription, n *namespace, installed s
 	source := keyOf(of).String()
 	name := planName(of.Name, installed, source, loaded.Image(installed), "takes-over")
 	wanted := planOf(of.Namespace, name, map[string]string{installplan.AnnotationBundles: installed + "=" + source, installplan.AnnotationTakesOver: "true"})
-	out.Child(declared(wanted, installed, v1alpha1.Automatic))
+	wanted.Spec.Generation = n.generation(of, name)
+	out.Child(declared(wanted, of.Spec.Package, installed, v1alpha1.Automatic))
 	return []string{name}
 }

@@ -45,7 +45,7 @@ type InstallPlanSpec struct {
 	//
 	// +kubebuilder:default=false
 	Approved bool `json:"approved"`
-	// Generation counts the plans of a namespace.
+	// Generation counts the plans of a namespace. Plans that are made at the same time can have the same one.
 	Generation int `json:"generation,omitempty"`
 }
 
@@ -104,6 +104,7 @@ type StepStatus string
 const (
 	StepUnknown     StepStatus = "Unknown"
 	StepCreated     StepStatus = "Created"
+	StepPresent     StepStatus = "Present" // it existed before
 	StepUnsupported StepStatus = "UnsupportedResource"
 )
 

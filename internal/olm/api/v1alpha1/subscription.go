@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Subscription keeps an operator of a catalog installed, and upgrades it.
@@ -114,11 +115,15 @@ type SubscriptionStatus struct {
 	// InstalledCSV is the version that is installed, and CurrentCSV the one that is chosen.
 	InstalledCSV string `json:"installedCSV,omitempty"`
 	CurrentCSV   string `json:"currentCSV,omitempty"`
-	// State is UpgradeAvailable, UpgradePending, UpgradeFailed or AtLatestKnown. It is empty before something is chosen.
+	// State is UpgradeAvailable, UpgradePending, UpgradeFailed or AtLatestKnown. It is empty before something is chosen. UpgradeAvailable means
+	// that the catalog has a newer version, which cannot be installed.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// InstallPlanRef is the plan of the version that is chosen.
+	// InstallPlanRef is the plan of the version that is chosen, and InstallPlan the same plan in an older form.
 	InstallPlanRef *corev1.ObjectReference `json:"installPlanRef,omitempty"`
+	InstallPlan    *InstallPlanReference   `json:"installplan,omitempty"`
+	// InstallPlanGeneration is spec.generation of that plan.
+	InstallPlanGeneration int `json:"installPlanGeneration,omitempty"`
 	// CatalogHealth are the catalogs that count for the namespace.
 	CatalogHealth []CatalogHealth `json:"catalogHealth,omitempty"`
 	// RolledBack are the versions that did not become available, so that the version before works again. They are not installed again while
@@ -137,6 +142,14 @@ type SubscriptionStatus struct {
 	Problems []metav1.Condition `json:"conditions,omitempty"`
 	// Report is what the manager reports about its work.
 	Report `json:"manager,omitempty"`
+}
+
+// InstallPlanReference names a plan.
+type InstallPlanReference struct {
+	APIVersion string    `json:"apiVersion,omitempty"`
+	Kind       string    `json:"kind,omitempty"`
+	Name       string    `json:"name,omitempty"`
+	UID        types.UID `json:"uuid,omitempty"`
 }
 
 // RolledBack is a version that did not become available.
