@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 164_500
+const totalLines = 165_600
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -39,7 +39,7 @@ var budgets = map[string]budget{
 	"internal/prove/report":     {2600, 26},
 	"internal/prove/runner":     {2850, 13},
 	"internal/prove/workload":   {1650, 18},
-	"prove":                     {2030, 14},
+	"prove":                     {2090, 14},
 	"internal/ship/build":       {1550, 24}, // with Debian packages
 	"internal/ship/bundle":      {3320, 30}, // two layouts, 30 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":     {2200, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
