@@ -342,6 +342,8 @@ func (of *head) settled(csv *v1alpha1.ClusterServiceVersion) ending {
 		return installed // simulated pods serve nothing
 	case len(of.rivals) > 0 && (status.Reason == "OwnerConflict" || status.Reason == "InterOperatorGroupOwnerConflict"):
 		return conflicts
+	case status.Reason == "OwnerConflict" && strings.Contains(status.Message, "was not made for an operator of this namespace"): // the cluster serves it
+		return conflicts
 	case status.Reason == "RequirementsNotMet" && status.Phase == v1alpha1.PhasePending && of.lacksOnly(csv):
 		return lacks
 	}

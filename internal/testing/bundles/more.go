@@ -64,7 +64,7 @@ func ServedItems() []Bundle {
 			Edit(CSVFile, "selector: {matchLabels: {app: NAME}}", "selector: {matchExpressions: [{key: app, operator: In, values: [NAME]}]}")),
 		New("webhook-manager", "manager-refuses", serves(strings.Replace(hook("vthing", "NAME", "targetPort: 9443"), "[NAME.example.com]", "[packages.operators.coreos.com]", 1), "")),
 		New("webhook-no-deployment", "csv-webhooks", serves(hook("vthing", "other", "targetPort: 9443"), "")),
-		New("api-reserved", "csv-api-services", serves("", api("metrics.k8s.io", "v1beta1", "NodeMetrics", "NAME"))),
+		New("api-reserved", "csv-api-services", serves("", api("authorization.k8s.io", "v1", "NodeReview", "NAME"))),
 		New("api-no-deployment", "csv-api-services", serves("", api("absent.example.com", "v1", "Served", "other"))),
 		New("api-two-deployments", "csv-api-services", deployments(2), serves("", api("two.example.com", "v1", "Served", "NAME-0")+api("two.example.com", "v1", "Other", "NAME-1"))),
 		New("api-and-definition", "csv-api-services", serves("", api("NAME.example.com", "v1", "Served", "NAME"))),

@@ -10,6 +10,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=ip,categories=olm
+// +kubebuilder:metadata:annotations="prove.operon.dev/history=status.plan[*].status"
 // +kubebuilder:printcolumn:name=CSV,type=string,JSONPath=.spec.clusterServiceVersionNames[0]
 // +kubebuilder:printcolumn:name=Approval,type=string,JSONPath=.spec.approval
 // +kubebuilder:printcolumn:name=Approved,type=boolean,JSONPath=.spec.approved
