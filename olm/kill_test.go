@@ -3,30 +3,33 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	v2 "github.com/operon-framework/operon/internal/olm/api/v2"
 	"github.com/operon-framework/operon/olm/internal/csv"
 	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
+
+var everyWrite = flag.Bool("every-write", false, "kill managers after every write also where tests kill them after some, which takes minutes")
 
 // Managers that are killed after every write of an installation, of an upgrade and of an uninstallation, and others after every third, leave
 // nothing that the next one cannot continue: the end is the same, and nothing exists twice.
@@ -41,88 +44,209 @@ func TestKilledManager(t *testing.T) {
 	}
 }
 
-// live installs, upgrades and uninstalls an operator, and kills each manager after some writes. The watches of the managers are late if stale
-// is not nil. It returns the objects after each stage, which must be those of a life without kills.
-func live(t *testing.T, every int, stale lateness, want []string) []string {
+// The same with an operator that serves webhooks, conversions and an API, and is a dependency of another one, and with a ClusterExtension.
+func TestKilledManagerOfACluster(t *testing.T) {
+	t.Parallel()
+	env := localtest.New(t, local.Options{Nodes: 1}) // such managers work in all namespaces, so one lives after the other
+	intervals := []int{6}
+	if *everyWrite {
+		intervals = []int{1, 2, 3, 5}
+	}
+	for name, tell := range map[string]story{"servers": servers, "extension": extended} {
+		var whole []contents
+		lives := func(every int) {
+			t.Run(fmt.Sprintf("%s %d", name, every), func(t *testing.T) {
+				copied := *env
+				w := &world{T: t, Env: &copied, sent: &requests{}}
+				made := w.liveIn(every, tell, whole, func() *killer { return w.runKilled(clock.RealClock{}, nil) })
+				if whole == nil {
+					whole = made
+				}
+			})
+		}
+		lives(0)
+		for _, every := range intervals {
+			lives(every)
+		}
+	}
+}
+
+// live installs, upgrades and uninstalls a plain operator, and kills each manager after some writes. The watches of the managers are late if
+// stale is not nil. It returns the objects after each stage, which must be those of a life without kills.
+func live(t *testing.T, every int, stale lateness, want []contents) []contents {
 	t.Helper()
-	w, k := newKilledWorld(t, clock.RealClock{}, stale)
-	r := registrytest.New(t)
+	env := *localtest.Shared(t)
+	w := &world{T: t, Env: &env, sent: &requests{}}
+	return w.liveIn(every, memcacheds, want, func() *killer { return w.runKilled(clock.RealClock{}, stale, w.Namespace) })
+}
+
+// story is what happens to an operator. It returns the stages, and texts that differ between two lives with what stands for them.
+type story func(w *world) (stages []func(), differ []string)
+
+// liveIn plays a story with managers that run starts.
+func (w *world) liveIn(every int, tell story, want []contents, run func() *killer) []contents {
+	w.Helper()
+	w.shortNamespace()
+	w.connect()
+	stages, differ := tell(w)
+	k := run()
+	k.arm(every)
+	var all []contents
+	for i, stage := range stages {
+		stage()
+		if want == nil {
+			w.quiet()
+			made, err := w.contents(w.Context(), differ)
+			w.Must(err)
+			all = append(all, made)
+			continue
+		}
+		localtest.Eventually(w.T, fmt.Sprintf("stage %d: the objects of a life without kills", i+1), func(ctx context.Context) error {
+			made, err := w.contents(ctx, differ)
+			if err != nil {
+				return err
+			}
+			return want[i].equal(made)
+		})
+	}
+	kills := k.arm(0)
+	w.Logf("%d kills, %d writes", kills, len(w.sent.list()))
+	if every > 0 && kills < 50/every {
+		w.Errorf("the manager was killed %d times, which is not after every %d writes", kills, every)
+	}
+	return all
+}
+
+// shortNamespace makes the namespace of a life, whose name has the same length in all lives: names that contain it are shortened equally.
+func (w *world) shortNamespace() {
+	w.Helper()
+	w.Namespace = fmt.Sprintf("life-%06x", rand.N(1<<24))
+	namespaces, err := client.New(w.Config, client.Options{})
+	w.Must(err)
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+	w.Must(namespaces.Create(w.Context(), made))
+	w.Cleanup(func() { w.Must(client.IgnoreNotFound(namespaces.Delete(context.WithoutCancel(w.Context()), made))) })
+}
+
+// memcacheds is the story of a plain operator.
+func memcacheds(w *world) (stages []func(), differ []string) {
+	w.Helper()
+	r := registrytest.New(w.T)
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
 	source := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n")
 	bundles["0.0.2"] = w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))
-	newer := w.catalog(r, "newer", bundles, "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n")
+	newer := w.catalog(r, "newer", bundles, bothVersions)
 	sub := w.subscribe("shop")
-	k.arm(every)
-	var all []string
-	for i, step := range []func(){
+	return []func(){
 		func() {
 			w.Add(w.operatorGroup("group"), source, sub)
 			w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 			w.awaitState(first + " AtLatestKnown")
 		},
 		func() {
-			w.Must(w.Patch(t.Context(), source, client.RawPatch("application/merge-patch+json", []byte(fmt.Sprintf(`{"spec":{"image":%q}}`, newer.Spec.Image)))))
+			w.offer(source, newer)
 			w.AwaitPhase(second, v1alpha1.PhaseSucceeded, "")
 			w.awaitState(second + " AtLatestKnown")
-			w.AwaitGone(&v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named("memcached-operator.v0.0.1")})
+			w.AwaitGone(&v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(first)})
 		},
 		func() {
-			second := &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named("memcached-operator.v0.0.2")}
-			w.Must(errors.Join(w.Delete(t.Context(), sub), w.Delete(t.Context(), second)))
-			w.AwaitGone(second)
+			last := &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(second)}
+			w.Must(errors.Join(w.Delete(w.Context(), sub), w.Delete(w.Context(), last)))
+			w.AwaitGone(last)
 		},
-	} {
-		step()
-		if want == nil {
-			w.quiet()
-			all = append(all, w.objects(t.Context()))
-			continue
-		}
-		localtest.Eventually(t, "the objects of a life without kills", func(ctx context.Context) error {
-			if got := w.objects(ctx); got != want[i] {
-				return fmt.Errorf("stage %d: there are %s, want %s", i+1, got, want[i])
-			}
-			return nil
-		})
-	}
-	kills := k.arm(0)
-	t.Logf("%d kills", kills)
-	if every > 0 && kills < 50/every {
-		t.Errorf("the manager was killed %d times, which is not after every %d writes", kills, every)
-	}
-	return all
+	}, []string{r.Host, "$HOST"}
 }
 
-// objects returns how many objects there are of each kind that the manager writes, and the phases of the versions.
-func (w *world) objects(ctx context.Context) string {
+// servers is the story of an operator with webhooks, a conversion and an API, which another one needs.
+func servers(w *world) (stages []func(), differ []string) {
 	w.Helper()
-	var all []string
-	for _, list := range []client.ObjectList{
-		&v1alpha1.SubscriptionList{}, &v1alpha1.InstallPlanList{}, &v1alpha1.ClusterServiceVersionList{}, &v2.OperatorConditionList{}, &appsv1.DeploymentList{},
-		&corev1.ServiceAccountList{}, &corev1.ConfigMapList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &corev1.SecretList{}, &corev1.ServiceList{},
-	} {
-		w.Must(w.List(ctx, list, client.InNamespace(w.Namespace)))
-		all = append(all, fmt.Sprintf("%T=%d", list, meta.LenList(list)))
-		if versions, ok := list.(*v1alpha1.ClusterServiceVersionList); ok {
-			for _, one := range versions.Items {
-				all = append(all, one.Name+"="+string(one.Status.Phase))
-			}
+	r, h := registrytest.New(w.T), newHooks(w)
+	served := func(text string) string {
+		for _, mode := range []string{"OwnNamespace", "SingleNamespace"} {
+			text = strings.Replace(text, mode+", supported: true", mode+", supported: false", 1)
 		}
+		return strings.ReplaceAll(text+hooked, "$PORT", strconv.Itoa(int(h.port)))
 	}
-	for _, list := range []client.ObjectList{&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}} {
-		w.Must(w.List(ctx, list, client.MatchingLabels{"olm.owner.namespace": w.Namespace}))
-		all = append(all, fmt.Sprintf("%T=%d", list, meta.LenList(list)))
-	}
-	return strings.Join(all, " ")
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", served(memcached))}
+	proxies := strings.Replace(w.proxies(r, "Memcached"), "/proxy:1.0.0", "/proxy:all", 1)
+	r.Push("proxy:all", map[string]string{
+		"manifests/csv.yaml":        strings.Replace(strings.ReplaceAll(proxy, "$GROUP", w.group), "type: OwnNamespace", "type: AllNamespaces", 1),
+		"metadata/annotations.yaml": "annotations:\n  operators.operatorframework.io.bundle.mediatype.v1: registry+v1\n  operators.operatorframework.io.bundle.package.v1: proxy\n",
+	})
+	source := w.catalogWith(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n", proxies)
+	bundles["0.0.2"] = w.bundle(r, "0.0.2", served(version("0.0.2", "0.0.1")))
+	newer := w.catalogWith(r, "newer", bundles, bothVersions, proxies)
+	all, sub := w.operatorGroup("group"), w.subscribe("shop")
+	all.Spec.TargetNamespaces = nil
+	sub.Name, sub.Spec.Package = "proxy", "proxy"
+	return []func(){
+		func() {
+			w.Add(all, source, sub)
+			h.redirect()
+			w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+			w.AwaitPhase("proxy.v1.0.0", v1alpha1.PhaseSucceeded, "")
+			h.serves()
+		},
+		func() {
+			w.offer(source, newer)
+			w.AwaitPhase(second, v1alpha1.PhaseSucceeded, "")
+			w.AwaitGone(&v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(first)})
+		},
+		func() {
+			w.Must(w.DeleteAllOf(w.Context(), &v1alpha1.Subscription{}, client.InNamespace(w.Namespace)))
+			for _, name := range []string{"proxy.v1.0.0", second} {
+				last := &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(name)}
+				w.Must(w.Delete(w.Context(), last))
+				w.AwaitGone(last)
+			}
+		},
+	}, []string{r.Host, "$HOST", strconv.Itoa(int(h.port)), "$PORT"}
 }
 
-// newKilledWorld returns a namespace with a manager that is started again when it is killed. Its watches are late if stale is not nil.
-func newKilledWorld(t *testing.T, now clock.PassiveClock, stale lateness) (*world, *killer) {
+// extended is the story of a ClusterExtension.
+func extended(w *world) (stages []func(), differ []string) {
+	w.Helper()
+	r := registrytest.New(w.T)
+	catalog, till := w.clusterCatalog(r), clusterExtension("till-"+w.Namespace, w.Namespace, "memcached", "0.0.1")
+	catalog.Name = "shop-" + w.Namespace
+	w.Cleanup(func() {
+		ctx := context.WithoutCancel(w.Context())
+		w.Must(client.IgnoreNotFound(w.Delete(ctx, till)))
+		w.Must(client.IgnoreNotFound(w.Delete(ctx, catalog)))
+	})
+	return []func(){
+		func() {
+			w.Add(catalog, till)
+			w.awaitConditions(till, "Progressing=True Succeeded", "Installed=True Succeeded Installed bundle "+first)
+		},
+		func() {
+			w.choosing(till, "0.0.2", "CatalogProvided")
+			w.awaitConditions(till, "Progressing=True Succeeded", "Installed=True Succeeded Installed bundle "+second)
+		},
+		func() {
+			last := &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(second)}
+			w.Must(w.Delete(w.Context(), till))
+			w.AwaitGone(till)
+			w.AwaitGone(last)
+			w.Must(w.Delete(w.Context(), catalog))
+			w.AwaitGone(catalog)
+		},
+	}, []string{r.Host, "$HOST"}
+}
+
+// newKilledWorld returns a namespace with a manager that is started again when it is killed.
+func newKilledWorld(t *testing.T, now clock.PassiveClock) (*world, *killer) {
 	t.Helper()
 	w := &world{T: t, Env: localtest.Shared(t), sent: &requests{}}
 	w.connect()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // until the cleanup
-	k, cache, restricted := &killer{}, t.TempDir(), w.restricted()
+	return w, w.runKilled(now, nil, w.Namespace)
+}
+
+// runKilled runs a manager, in some namespaces or in all, that is started again when it is killed. Its watches are late if stale is not nil.
+func (w *world) runKilled(now clock.PassiveClock, stale lateness, namespaces ...string) *killer {
+	w.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context())) // until the cleanup
+	k, cache, restricted := &killer{}, w.TempDir(), w.restricted()
 	var lives sync.WaitGroup
 	begin := func() *life {
 		l := &life{killer: k, ended: make(chan struct{})}
@@ -131,8 +255,8 @@ func newKilledWorld(t *testing.T, now clock.PassiveClock, stale lateness) (*worl
 		running, kill := context.WithCancel(ctx)
 		l.kill = kill
 		lives.Go(func() {
-			if err := operon.Run(running, "olm", config, operon.Config{Namespaces: []string{w.Namespace}}, options(cache, &csv.Composer{Clock: now}, false)...); err != nil && !l.killed() {
-				t.Errorf("the manager failed: %v", err)
+			if err := operon.Run(running, "olm", config, operon.Config{Namespaces: namespaces}, options(cache, &csv.Composer{Clock: now}, false)...); err != nil && !l.killed() {
+				w.Errorf("the manager failed: %v", err)
 			}
 		})
 		return l
@@ -145,13 +269,13 @@ func newKilledWorld(t *testing.T, now clock.PassiveClock, stale lateness) (*worl
 			}
 		}
 	})
-	t.Cleanup(func() {
+	w.Cleanup(func() {
 		cancel()
 		lives.Wait()
 	})
-	t.Cleanup(w.clear)
-	t.Cleanup(w.tell)
-	return w, k
+	w.Cleanup(w.clear)
+	w.Cleanup(w.tell)
+	return k
 }
 
 // tell logs the versions and the last writes of a test that failed.

@@ -113,7 +113,7 @@ const bothVersions = "- {name: memcached-operator.v0.0.1}\n- {name: memcached-op
 func TestKilledRollback(t *testing.T) {
 	t.Parallel()
 	ahead := &fastClock{PassiveClock: clock.RealClock{}}
-	w, k := newKilledWorld(t, ahead, nil)
+	w, k := newKilledWorld(t, ahead)
 	r := registrytest.New(t)
 	bundles := map[string]string{"0.0.1": w.settings(r, "0.0.1", memcached)}
 	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
@@ -122,7 +122,9 @@ func TestKilledRollback(t *testing.T) {
 	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	w.awaitState(first + " AtLatestKnown")
 	w.quiet()
-	before, pod := w.objects(t.Context()), w.readyPod()
+	before, err := w.contents(t.Context(), nil)
+	w.Must(err)
+	pod := w.readyPod()
 	bundles["0.0.2"] = w.settings(r, "0.0.2", failing(version("0.0.2", "0.0.1")))
 	w.offer(source, w.catalog(r, "failing", bundles, bothVersions))
 	w.awaitPods()
@@ -131,11 +133,12 @@ func TestKilledRollback(t *testing.T) {
 	w.awaitState(first + " UpgradeFailed")
 	w.awaitSettings("0.0.1", first)
 	localtest.Eventually(t, "the objects are those before the upgrade", func(ctx context.Context) error {
-		if now := w.objects(ctx); now != before {
-			return fmt.Errorf("there are %s, want %s", now, before)
+		if now, err := w.contents(ctx, nil); err != nil || now.counts() != before.counts() {
+			return fmt.Errorf("there are %s, want %s, error %w", now.counts(), before.counts(), err)
 		}
 		return nil
 	})
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	kills := k.arm(0)
 	t.Logf("%d kills", kills)
 	if kills < 20 {
