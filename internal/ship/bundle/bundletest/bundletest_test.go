@@ -81,7 +81,7 @@ var all = map[string]tried{
 	"fed": {edits: []edit{{"    owned:\n", "    required:\n    - {name: gadgets.power.example.com, version: v1, kind: Gadget}\n    owned:\n"}}, with: true, want: map[string]string{
 		"upgrade": skippedUpgrade, "rollback": skippedRollback,
 	}},
-	"old": {edits: []edit{{"minKubeVersion: 1.28.0", "minKubeVersion: 9.0.0"}}, want: map[string]string{
+	"old": {edits: []edit{{"minKubeVersion: 1.28.0", "minKubeVersion: 1.99.0"}}, want: map[string]string{
 		"install": "fail: requirements are not met", "samples": "skipped", "upgrade": "skipped", "rollback": "skipped", "delete": "skipped", "permissions": "skipped", "uninstall": "skipped",
 	}},
 	"refused": {edits: []edit{{`"name": "first"`, `"name": "Not_A_Name"`}}, want: map[string]string{
