@@ -33,6 +33,7 @@ var withOutput = map[string]struct {
 	"chart package":     {},
 	"chart push":        {arguments: "x y"},
 	"bundle lint":       {arguments: "x"},
+	"bundle run":        {arguments: "x"},
 	"bundle test":       {arguments: "x"},
 	"image from-dir":    {arguments: "x --image y"},
 	"image from-debian": {arguments: "x --image y"},

@@ -105,6 +105,9 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 	if err != nil {
 		return err
 	}
+	if n.loading {
+		out.RequeueAfter(time.Second)
+	}
 	p.health, p.rolledBack = n.health, n.givenUp(of)
 	result, err := c.resolve(n)
 	if err != nil {

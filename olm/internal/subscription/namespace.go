@@ -38,6 +38,8 @@ type namespace struct {
 	exist map[string]bool
 	// foreign are the versions that another lifecycle manager has installed, by name. Their permissions are not granted by a plan yet.
 	foreign map[string]*v1alpha1.ClusterServiceVersion
+	// loading means that this manager has not read a catalog yet that an earlier one has read. Its status need not change when that is done.
+	loading bool
 }
 
 // namespaceOf reads the Subscriptions, versions and catalogs of a namespace. The manager caches all of them anyway.
@@ -140,6 +142,7 @@ func (n *namespace) add(one *v1alpha1.CatalogSource, loaded *catalogs.Loaded) {
 	key := client.ObjectKeyFromObject(one)
 	found := resolve.Catalog{NamespacedName: key, Priority: one.Spec.Priority}
 	state := one.Status.ConnectionState
+	n.loading = n.loading || loaded == nil && state != nil && state.LastObservedState == v1alpha1.StateReady
 	switch {
 	case state == nil || loaded == nil:
 		found.Unavailable = "it was not read yet"
