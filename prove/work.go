@@ -3,6 +3,7 @@ package prove
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -33,7 +34,11 @@ func (s *session) work(ctx context.Context, plans []testplan.Plan) error {
 	for range s.Workers {
 		group.Go(func() error {
 			for p := range queue {
-				if err := s.try(starting, p); err != nil && (starting.Err() == nil || ctx.Err() != nil) {
+				err := s.try(starting, p)
+				if ended := starting.Err() != nil && ctx.Err() == nil; ended && errors.Is(err, context.Canceled) {
+					return nil // another run has shown a failure, and no further one is wanted
+				}
+				if err != nil {
 					return err
 				}
 			}
