@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/removal"
@@ -218,7 +219,8 @@ func (r *Removal) define(ctx context.Context, client *kube.Client, remove bool) 
 
 // reserved reports whether a CustomResourceDefinition cannot be one of an operator, whatever its version says.
 func reserved(name string) bool {
-	return strings.HasSuffix(name, ".k8s.io") || strings.HasSuffix(name, "."+olm.Versions.Group)
+	_, group, _ := strings.Cut(name, ".")
+	return render.Reserved(group)
 }
 
 // definition adds a CustomResourceDefinition and its objects.
