@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/olm/internal/installplan"
 	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
 
@@ -116,6 +117,29 @@ func TestManualApproval(t *testing.T) {
 	w.approve(plan)
 	w.AwaitPhase(second, v1alpha1.PhaseSucceeded, "")
 	w.AwaitPhase("proxy.v1.0.0", v1alpha1.PhaseSucceeded, "")
+}
+
+// A plan that was approved and has written only a part of its objects stays, although there is an upgrade that waits for approval.
+func TestApprovedPlanIsFinished(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached), "0.0.2": w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))}
+	shop := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n")
+	sub := w.subscribe("shop")
+	sub.Spec.InstallPlanApproval, sub.Spec.StartingCSV = v1alpha1.Manual, first
+	foreign := &corev1.ConfigMap{ObjectMeta: w.Named("memcached-config")}
+	w.Add(w.operatorGroup("group"), foreign, shop, sub)
+	plan := w.awaitWaiting(first)
+	w.approve(plan)
+	w.AwaitPhase(first, v1alpha1.PhasePending, "")
+	w.awaitRefusal(plan, v1alpha1.PlanFailed, installplan.ReasonForeignObject, "ConfigMap memcached-config exists and was not made from a bundle: remove or rename it")
+	w.awaitWaiting(second)
+	w.quiet()
+	w.Must(w.Delete(t.Context(), foreign))
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.awaitPlan(plan.GetName(), v1alpha1.PlanComplete)
+	w.approve(w.awaitWaiting(second))
+	w.AwaitPhase(second, v1alpha1.PhaseSucceeded, "")
 }
 
 // awaitWaiting waits until the only plan that waits for approval is one for a version.

@@ -135,7 +135,7 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 		p.stop(out, problem, string(outcome.Reason), outcome.Message)
 		return nil
 	}
-	if outcome.Action == resolve.Keep {
+	if outcome.Action == resolve.Keep || n.writes(of, outcome.Installed) {
 		c.keep(of, n, outcome, out, p)
 	} else if err := c.install(ctx, of, n, outcome, out, p); err != nil {
 		return err
@@ -167,13 +167,19 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *na
 		return err
 	}
 	granting := c.takeOver(of, n, outcome.Installed, out)
-	for _, done := range n.plansOf(of) {
-		if n.isRolledBack(done) {
-			keepPlan(of, done, out)
+	for _, before := range n.plansOf(of) {
+		if n.isRolledBack(before) {
+			keepPlan(of, before, out)
 			continue
 		}
-		if done.Status.Phase == v1alpha1.PlanComplete && done.Name != wanted.Name && !slices.Contains(granting, done.Name) && slices.Contains(done.Spec.ClusterServiceVersionNames, p.installed) {
-			keepPlan(of, done, out) // it may not have granted all permissions of the installed version yet
+		if before.Name == wanted.Name || slices.Contains(granting, before.Name) || !slices.Contains(before.Spec.ClusterServiceVersionNames, p.installed) {
+			continue
+		}
+		switch {
+		case before.Status.Phase == v1alpha1.PlanComplete:
+			keepPlan(of, before, out) // it may not have granted all permissions of the installed version yet
+		case before.Status.Phase == v1alpha1.PlanFailed && !live.Spec.Approved:
+			keepPlan(of, before, out) // what it has not written is still missing when somebody removes the cause
 		}
 	}
 	if found && live.Status.Phase == v1alpha1.PlanComplete && !n.exist[next.Name] {
@@ -235,6 +241,15 @@ func (n *namespace) plansOf(of *v1alpha1.Subscription) []*v1alpha1.InstallPlan {
 		}
 	}
 	return all
+}
+
+// writes reports whether a plan writes the objects of a version that exists. The next version waits for it: nothing would write the rest if the
+// plan was deleted and the next version was never approved.
+func (n *namespace) writes(of *v1alpha1.Subscription, version string) bool {
+	return slices.ContainsFunc(n.plansOf(of), func(one *v1alpha1.InstallPlan) bool {
+		ended := []v1alpha1.InstallPlanPhase{v1alpha1.PlanComplete, v1alpha1.PlanFailed, v1alpha1.PlanPlanning}
+		return one.Spec.Approved && !slices.Contains(ended, one.Status.Phase) && slices.Contains(one.Spec.ClusterServiceVersionNames, version)
+	})
 }
 
 // generation returns the generation of a plan: that of the plan if it exists, or else the next one.

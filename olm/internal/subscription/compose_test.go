@@ -49,3 +49,30 @@ func TestOlderList(t *testing.T) {
 		t.Errorf("composed is %+v", composed)
 	}
 }
+
+// The next version waits for a plan that is being carried out.
+func TestWrites(t *testing.T) {
+	t.Parallel()
+	sub := &v1alpha1.Subscription{}
+	sub.UID = "one"
+	one := v1alpha1.InstallPlan{}
+	one.Labels = map[string]string{plan.OwnerLabel: "one"}
+	one.Spec.ClusterServiceVersionNames = []string{"shop.v1"}
+	n := &namespace{plans: []v1alpha1.InstallPlan{one}}
+	for phase, want := range map[v1alpha1.InstallPlanPhase]bool{
+		"": true, v1alpha1.PlanRequiresApproval: true, v1alpha1.PlanInstalling: true,
+		v1alpha1.PlanPlanning: false, v1alpha1.PlanFailed: false, v1alpha1.PlanComplete: false,
+	} {
+		n.plans[0].Status.Phase = phase
+		for _, approved := range []bool{true, false} {
+			n.plans[0].Spec.Approved = approved
+			if got := n.writes(sub, "shop.v1"); got != (want && approved) {
+				t.Errorf("in the phase %q, approved %v: writes is %v", phase, approved, got)
+			}
+		}
+		n.plans[0].Spec.Approved = true
+		if n.writes(sub, "shop.v2") {
+			t.Errorf("in the phase %q, the plan writes another version", phase)
+		}
+	}
+}
