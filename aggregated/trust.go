@@ -51,11 +51,15 @@ func trusting(config *server.Config, client kubernetes.Interface) (*trust, error
 		return nil, err
 	}
 	config.Authentication.Authenticator, config.Authentication.RequestHeaderConfig = known, front
-	config.Authorization.Authorizer, err = authorizerfactory.DelegatingAuthorizerConfig{
+	asked, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: client.AuthorizationV1(), AllowCacheTTL: answerTTL, DenyCacheTTL: answerTTL,
 		WebhookRetryBackoff: options.DefaultAuthWebhookRetryBackoff(),
 	}.New()
-	return &trust{authority, headers}, err
+	if err != nil {
+		return nil, err
+	}
+	config.Authorization.Authorizer = withoutReview(asked)
+	return &trust{authority, headers}, nil
 }
 
 // learn reads how the front proxy is known, and continues to until ctx ends.

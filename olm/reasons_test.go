@@ -320,6 +320,10 @@ func TestReasonsOfPlans(t *testing.T) {
 	w.Add(w.operatorGroup("group"), shop, plan, other, settings, reader)
 
 	w.awaitRefusal(plan, v1alpha1.PlanPlanning, installplan.ReasonBundleUnreadable, bundles["0.0.1"], "its content is not a bundle: it has no directories manifests and metadata")
+	w.more = map[string]string{"manifests/pod.yaml": "{apiVersion: v1, kind: Pod, metadata: {name: lone}}"}
+	w.bundle(r, "0.0.1", memcached)
+	w.awaitRefusal(plan, v1alpha1.PlanFailed, installplan.ReasonBundleInvalid, first, "Pod", "a bundle cannot contain", ": offer a corrected bundle in the catalog")
+	w.more = nil
 	image := w.bundle(r, "0.0.1", memcached)
 	w.awaitRefusal(plan, v1alpha1.PlanRequiresApproval, installplan.ReasonRequiresApproval, "")
 

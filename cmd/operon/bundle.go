@@ -51,6 +51,7 @@ The directory of the bundle must be empty, or hold a bundle of the package that 
 --overwrite is set. Manifests that the bundle no longer has are removed and listed. All other files stay.`,
 		Example: `  operon bundle create --version 1.2.0 --image registry.example.com/web@sha256:...
   operon bundle create --version 1.3.0 --image registry.example.com/web:1.3.0 --previous ../web-1.2.0/bundle
+  operon bundle create --version 1.3.0 --image registry.example.com/web:1.3.0 --use-image-digests --requires 'cert-manager=>=1.12.0'
   operon bundle lint bundle`,
 		Args: oneDirectory,
 	}
@@ -58,10 +59,12 @@ The directory of the bundle must be empty, or hold a bundle of the package that 
 	set.StringVar(&options.Version, "version", "", "`VERSION` of the operator, such as 1.2.0")
 	set.StringVar(&options.Image, "image", "", "`IMAGE` of the operator, best by digest")
 	set.StringVar(&options.Package, "package", "", "`NAME` of the package (default: that of the previous bundle, or of the operator)")
-	set.StringSliceVar(&options.Channels, "channels", nil, "`CHANNELS` that offer the version (default: those of the previous bundle, or alpha below 1.0.0, or stable)")
+	set.StringSliceVar(&options.Channels, "channels", nil, "`CHANNELS` that offer the version (default: those of the previous bundle, or candidate below 1.0.0, or stable)")
 	set.StringVar(&options.DefaultChannel, "default-channel", "", "default `CHANNEL` of the package (default: that of the previous bundle, or the first one)")
 	set.StringVar(&options.Previous, "previous", "", "`DIR` of the bundle that this one replaces")
 	set.StringVar(&options.SkipRange, "skip-range", "", "`RANGE` of versions that can be upgraded to this one directly, such as \">=1.0.0 <1.2.0\"")
+	set.StringArrayVar(&options.Requires, "requires", nil, "`PACKAGE=RANGE` of versions that the operator needs, such as \"cert-manager=>=1.12.0 <2.0.0\"; can be repeated (those of older bundles stay)")
+	set.BoolVar(&options.UseImageDigests, "use-image-digests", false, "replace the tags of all images by their digests, which the registries are asked for")
 	set.StringVar(&options.Out, "to", "", "`DIR` of the bundle (default: the directory bundle of the project)")
 	set.BoolVar(&options.Overwrite, "overwrite", false, "replace the bundle in a directory with files that are not of a bundle of this package made by Operon")
 	set.StringVar(&options.Main, "main", "", "`DIR` of the main package, if the project has several")

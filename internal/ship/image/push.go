@@ -25,14 +25,20 @@ func (s *Store) push(ctx context.Context, to Name, image Image, transport http.R
 	if err != nil {
 		return err
 	}
-	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("operon")}
-	if transport != nil {
-		options = append(options, remote.WithTransport(transport))
-	}
+	options := options(ctx, transport)
 	if err := s.send(tag, image, options); err != nil {
-		return refusal{tag: tag, err: err}.explain(ctx)
+		return refusal{verbPush, tag, err}.explain(ctx)
 	}
 	return nil
+}
+
+// options are those of requests to a registry. transport is nil, except in tests.
+func options(ctx context.Context, transport http.RoundTripper) []remote.Option {
+	all := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("operon")}
+	if transport != nil {
+		all = append(all, remote.WithTransport(transport))
+	}
+	return all
 }
 
 // send sends manifests by their digests, and sets the name of the image last.

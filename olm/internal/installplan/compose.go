@@ -47,6 +47,7 @@ const AnnotationTakesOver = "olm.takes-over"
 const (
 	ReasonRequiresApproval = "RequiresApproval"
 	ReasonBundleUnreadable = "BundleUnreadable"
+	ReasonBundleInvalid    = "BundleInvalid"
 	ReasonBundleChanged    = "BundleChanged"
 	ReasonUnsafeCRD        = "UnsafeCustomResourceDefinition"
 	ReasonForeignObject    = "ForeignObject"
@@ -132,6 +133,9 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.InstallPlan, out *o
 	if errors.Is(err, catalogs.ErrChanged) {
 		return c.refuse(refusal{ReasonBundleChanged, err.Error() + ": delete the plan, so that its Subscription makes another one"}, p, out)
 	}
+	if errors.As(err, &refusal{}) {
+		return c.refuse(err, p, out)
+	}
 	if err != nil {
 		c.awaitBundle(of, err, p, out)
 		return nil
@@ -211,7 +215,7 @@ func (c *Composer) bundles(ctx context.Context, of *v1alpha1.InstallPlan, p *pas
 		}
 		objects, err := read.Bundle.Objects(of.Namespace, read.Properties, of.Annotations[AnnotationReplaces])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, refusal{ReasonBundleInvalid, fmt.Sprintf("%s: %v: offer a corrected bundle in the catalog", name, err)}
 		}
 		if owner := extensionOf(of); owner != nil {
 			objects.CSV.SetOwnerReferences([]metav1.OwnerReference{*owner})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,7 @@ type Options struct {
 	Image string
 	// Package is the name of the package. Default: the operator's name, or the package of Previous.
 	Package string
-	// Channels are the channels that offer the version. Default: those of Previous, or "alpha" for a version below 1, and else "stable".
+	// Channels are the channels that offer the version. Default: those of Previous, or "candidate" for a version below 1 and a prerelease, and else "stable".
 	Channels []string
 	// DefaultChannel is the default channel of the package. Default: that of Previous, or the first channel.
 	DefaultChannel string
@@ -41,6 +42,10 @@ type Options struct {
 	Previous string
 	// SkipRange is a range of older versions that can be upgraded directly, such as ">=1.0.0 <1.2.0".
 	SkipRange string
+	// Requires are packages that the operator needs, in the form PACKAGE=RANGE. Those of older bundles stay.
+	Requires []string
+	// UseImageDigests means that the tags of all images are replaced by the digests that they have in their registries.
+	UseImageDigests bool
 	// Out is the directory of the bundle. Default: DefaultFolder in Dir.
 	Out string
 	// Overwrite allows to write into a directory with files that are not of a bundle of this package made by Operon.
@@ -70,7 +75,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.assemble(); err != nil {
+	if err := m.assemble(ctx); err != nil {
 		return nil, err
 	}
 	files, err := m.files()
@@ -164,11 +169,14 @@ func (m *maker) checkNames() error {
 	return errors.Join(problems...)
 }
 
+const stable = "stable"
+
+// firstChannel returns the channel of a version for which none is named. The names are those that the documentation of OLM recommends.
 func firstChannel(version string) string {
 	if parsed := semver.MustParse(version); parsed.Major == 0 || len(parsed.Pre) > 0 {
-		return "alpha"
+		return "candidate"
 	}
-	return "stable"
+	return stable
 }
 
 // follow completes the options from the bundle that the new one replaces.
@@ -222,7 +230,7 @@ func readBase(dir string) (*unstructured.Unstructured, error) {
 }
 
 // assemble makes the ClusterServiceVersion and the manifests.
-func (m *maker) assemble() error {
+func (m *maker) assemble(ctx context.Context) error {
 	all, err := m.installation()
 	if err != nil {
 		return err
@@ -232,6 +240,11 @@ func (m *maker) assemble() error {
 		return err
 	}
 	m.objects = s.others
+	if m.options.UseImageDigests {
+		if err := m.pin(ctx, s.deployments); err != nil {
+			return err
+		}
+	}
 	return m.describe(s)
 }
 
@@ -257,7 +270,9 @@ func (m *maker) files() (map[string][]byte, error) {
 	for name, content := range b.Metadata(kept, m.testsFrom() != nil) {
 		files[name] = content
 	}
-	return files, nil
+	inherited, err := m.inherited()
+	maps.Copy(files, inherited)
+	return files, err
 }
 
 // fileOf returns the path of a manifest, as Operator SDK names it.

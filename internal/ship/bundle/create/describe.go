@@ -94,10 +94,18 @@ func (m *maker) title(spec map[string]any) {
 	name = cmp.Or(name, words(m.operator.Name))
 	set("displayName", name)
 	set("description", cmp.Or(text, name))
-	set("maturity", firstChannel(m.options.Version))
+	set("maturity", maturity(m.options.Version))
 	if m.project.Module.Framework == project.Operon {
 		set("minKubeVersion", minKubeVersion)
 	}
+}
+
+// maturity returns how stable a version is, for a catalog.
+func maturity(version string) string {
+	if firstChannel(version) == stable {
+		return stable
+	}
+	return "alpha"
 }
 
 // readme returns the title and the first paragraph of README.md, or "".

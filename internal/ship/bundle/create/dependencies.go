@@ -1,0 +1,105 @@
+package create
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+)
+
+// Files of a bundle that do not follow from the project. They stay, and are copied from the previous bundle.
+const (
+	dependenciesFile = "metadata/dependencies.yaml"
+	propertiesFile   = "metadata/properties.yaml"
+)
+
+// packageType is the type of a dependency on a package.
+const packageType = "olm.package"
+
+// inherited returns the files with dependencies and properties that the bundle has from an older one or from the options, by their paths.
+func (m *maker) inherited() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range []string{dependenciesFile, propertiesFile} {
+		content, err := m.older(name)
+		if err != nil {
+			return nil, err
+		}
+		if content != nil {
+			files[name] = content
+		}
+	}
+	if len(m.options.Requires) == 0 {
+		return files, nil
+	}
+	content, err := addDependencies(files[dependenciesFile], m.options.Requires)
+	if err != nil {
+		return nil, err
+	}
+	files[dependenciesFile] = content
+	return files, nil
+}
+
+// older returns a file of the bundle in the directory, or else of the previous bundle, or nil.
+func (m *maker) older(name string) ([]byte, error) {
+	var dirs []string
+	if m.existing != nil {
+		dirs = append(dirs, m.existing.Dir)
+	}
+	if m.previous != nil && m.previous.Registry() {
+		dirs = append(dirs, m.previous.Dir)
+	}
+	for _, dir := range dirs {
+		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return content, err
+		}
+	}
+	return nil, nil
+}
+
+// addDependencies adds dependencies on packages, in the form PACKAGE=RANGE, to the content of a file. One on the same package is replaced.
+func addDependencies(content []byte, requires []string) ([]byte, error) {
+	file := map[string]any{}
+	if err := yaml.Unmarshal(content, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", dependenciesFile, err)
+	}
+	list, isList := file["dependencies"].([]any)
+	if file["dependencies"] != nil && !isList {
+		return nil, fmt.Errorf("%s: dependencies is not a list", dependenciesFile)
+	}
+	for _, one := range requires {
+		pkg, versions, _ := strings.Cut(one, "=")
+		if len(validation.IsDNS1123Subdomain(pkg)) > 0 || !isRange(versions) {
+			return nil, fmt.Errorf("--requires %q: want PACKAGE=RANGE, such as \"cert-manager=>=1.12.0 <2.0.0\"", one)
+		}
+		wanted := map[string]any{"type": packageType, "value": map[string]any{"packageName": pkg, "version": versions}}
+		i := slices.IndexFunc(list, func(other any) bool { return names(other, pkg) })
+		if i < 0 {
+			list = append(list, wanted)
+			continue
+		}
+		list[i] = wanted
+	}
+	file["dependencies"] = list
+	return yaml.Marshal(file)
+}
+
+// isRange reports whether a text is a range of semantic versions.
+func isRange(text string) bool {
+	_, err := semver.ParseRange(text)
+	return err == nil
+}
+
+// names reports whether a dependency is one on a package.
+func names(dependency any, pkg string) bool {
+	fields, _ := dependency.(map[string]any)
+	value, _ := fields["value"].(map[string]any)
+	return fields["type"] == packageType && value["packageName"] == pkg
+}
