@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 165_600
+const totalLines = 165_850
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -34,26 +34,27 @@ var budgets = map[string]budget{
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
-	"internal/prove/oracle":     {2110, 8},
-	"internal/prove/proxy":      {2870, 8},
-	"internal/prove/report":     {2600, 26},
-	"internal/prove/runner":     {2850, 13},
-	"internal/prove/workload":   {1650, 18},
-	"prove":                     {2090, 14},
-	"internal/ship/build":       {1550, 24}, // with Debian packages
-	"internal/ship/bundle":      {3320, 30}, // two layouts, 30 rules, and CRDs of v1beta1 in v1
-	"internal/ship/catalog":     {2200, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
-	"internal/ship/deploy":      {2960, 12},
-	"internal/ship/image":       {1690, 21},
-	"internal/tools/generate":   {2630, 6},
-	"internal/tools/project":    {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
-	"internal/tools/scaffold":   {3710, 15}, // with projects of charts and of roles
-	"internal/tools/olm":        {1860, 34}, // the objects of five kinds, the bill, and explanations, which need the same state
-	"internal/tools/up":         {3100, 12}, // with what `operon test` needs of a running operator
-	"aggregated":                {1600, 24}, // with subresources
-	"cmd/operon":                {5260, 1},  // with images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
-	"cluster/internal/instance": {2200, 19}, // with the logs of clusters that crashed, and the state of a node that is not ready
-	"cluster/internal/sim":      {2300, 5},
+	"internal/prove/oracle":       {2110, 8},
+	"internal/prove/proxy":        {2870, 8},
+	"internal/prove/report":       {2600, 26},
+	"internal/prove/runner":       {2850, 13},
+	"internal/prove/workload":     {1650, 18},
+	"prove":                       {2090, 14},
+	"internal/ship/build":         {1550, 24}, // with Debian packages
+	"internal/ship/bundle":        {3320, 30}, // two layouts, 30 rules, and CRDs of v1beta1 in v1
+	"internal/ship/catalog":       {2200, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
+	"internal/ship/deploy":        {2960, 12},
+	"internal/ship/image":         {1740, 22},
+	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
+	"internal/tools/generate":     {2630, 6},
+	"internal/tools/project":      {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
+	"internal/tools/scaffold":     {3710, 15}, // with projects of charts and of roles
+	"internal/tools/olm":          {1860, 34}, // the objects of five kinds, the bill, and explanations, which need the same state
+	"internal/tools/up":           {3100, 12}, // with what `operon test` needs of a running operator
+	"aggregated":                  {1640, 24}, // with subresources
+	"cmd/operon":                  {5260, 1},  // with images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
+	"cluster/internal/instance":   {2200, 19}, // with the logs of clusters that crashed, and the state of a node that is not ready
+	"cluster/internal/sim":        {2300, 5},
 
 	"olm/internal/csv": {2140, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
 	// Nine stages on one cluster, and the operator as a process with what its pods have.
