@@ -66,7 +66,7 @@ func TestBundleCreate(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "bundle")
 	args := []string{"bundle", "create", "../../examples/memcached", "--version", "0.2.0", "--image", "registry.example.com/memcached:0.2.0", "--to", out}
-	want := "memcached-operator.v0.2.0: " + out + ", in alpha, for OwnNamespace, SingleNamespace, MultiNamespace, AllNamespaces\n"
+	want := "memcached-operator.v0.2.0: " + out + ", in candidate, for OwnNamespace, SingleNamespace, MultiNamespace, AllNamespaces\n"
 	if got := operon(t, args...); got.code != 0 || got.stdout != want {
 		t.Errorf("exit %d, want %q\n%s%s", got.code, want, got.stdout, got.stderr)
 	}
