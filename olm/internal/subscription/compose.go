@@ -119,7 +119,7 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 		out.RequeueAfter(time.Second)
 		return nil
 	}
-	outcome := result.Subscriptions[i]
+	outcome := n.inOrder(of, result.Subscriptions[i])
 	p.installed, p.chosen, p.warnings = outcome.Installed, cmp.Or(n.pending[of.Name], outcome.Installed), outcome.Warnings
 	if outcome.Action == resolve.Blocked {
 		problem := conditionResolution
@@ -135,7 +135,7 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 		p.stop(out, problem, string(outcome.Reason), outcome.Message)
 		return nil
 	}
-	if outcome.Action == resolve.Keep || n.writes(of, outcome.Installed) {
+	if outcome.Action == resolve.Keep {
 		c.keep(of, n, outcome, out, p)
 	} else if err := c.install(ctx, of, n, outcome, out, p); err != nil {
 		return err
@@ -243,13 +243,17 @@ func (n *namespace) plansOf(of *v1alpha1.Subscription) []*v1alpha1.InstallPlan {
 	return all
 }
 
-// writes reports whether a plan writes the objects of a version that exists. The next version waits for it: nothing would write the rest if the
-// plan was deleted and the next version was never approved.
-func (n *namespace) writes(of *v1alpha1.Subscription, version string) bool {
-	return slices.ContainsFunc(n.plansOf(of), func(one *v1alpha1.InstallPlan) bool {
-		ended := []v1alpha1.InstallPlanPhase{v1alpha1.PlanComplete, v1alpha1.PlanFailed, v1alpha1.PlanPlanning}
-		return one.Spec.Approved && !slices.Contains(ended, one.Status.Phase) && slices.Contains(one.Spec.ClusterServiceVersionNames, version)
+// inOrder keeps the installed version while its plan still writes objects: the next version and its dependencies wait. Nothing would write the
+// rest if the plan was deleted and the next version was never approved.
+func (n *namespace) inOrder(of *v1alpha1.Subscription, outcome resolve.Outcome) resolve.Outcome {
+	ended := []v1alpha1.InstallPlanPhase{v1alpha1.PlanComplete, v1alpha1.PlanFailed, v1alpha1.PlanPlanning}
+	writes := slices.ContainsFunc(n.plansOf(of), func(one *v1alpha1.InstallPlan) bool {
+		return one.Spec.Approved && !slices.Contains(ended, one.Status.Phase) && slices.Contains(one.Spec.ClusterServiceVersionNames, outcome.Installed)
 	})
+	if writes && (outcome.Action == resolve.Install || outcome.Action == resolve.Upgrade) {
+		outcome.Action, outcome.Bundle = resolve.Keep, resolve.Choice{}
+	}
+	return outcome
 }
 
 // generation returns the generation of a plan: that of the plan if it exists, or else the next one.

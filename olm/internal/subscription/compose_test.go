@@ -12,6 +12,7 @@ import (
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/olm/resolve"
 	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	"github.com/operon-framework/operon/internal/runtime/watches"
@@ -50,8 +51,8 @@ func TestOlderList(t *testing.T) {
 	}
 }
 
-// The next version waits for a plan that is being carried out.
-func TestWrites(t *testing.T) {
+// The next version, with its dependencies, waits for a plan of the installed one that is being carried out.
+func TestInOrder(t *testing.T) {
 	t.Parallel()
 	sub := &v1alpha1.Subscription{}
 	sub.UID = "one"
@@ -59,20 +60,29 @@ func TestWrites(t *testing.T) {
 	one.Labels = map[string]string{plan.OwnerLabel: "one"}
 	one.Spec.ClusterServiceVersionNames = []string{"shop.v1"}
 	n := &namespace{plans: []v1alpha1.InstallPlan{one}}
-	for phase, want := range map[v1alpha1.InstallPlanPhase]bool{
+	for phase, writes := range map[v1alpha1.InstallPlanPhase]bool{
 		"": true, v1alpha1.PlanRequiresApproval: true, v1alpha1.PlanInstalling: true,
 		v1alpha1.PlanPlanning: false, v1alpha1.PlanFailed: false, v1alpha1.PlanComplete: false,
 	} {
 		n.plans[0].Status.Phase = phase
-		for _, approved := range []bool{true, false} {
-			n.plans[0].Spec.Approved = approved
-			if got := n.writes(sub, "shop.v1"); got != (want && approved) {
-				t.Errorf("in the phase %q, approved %v: writes is %v", phase, approved, got)
+		for _, test := range []struct {
+			approved  bool
+			installed string
+			action    resolve.Action
+			waits     bool
+		}{
+			{true, "shop.v1", resolve.Upgrade, writes},
+			{false, "shop.v1", resolve.Upgrade, false},
+			{true, "shop.v0", resolve.Upgrade, false},
+			{true, "", resolve.Install, false},
+			{true, "shop.v1", resolve.Blocked, false},
+		} {
+			n.plans[0].Spec.Approved = test.approved
+			outcome := resolve.Outcome{Action: test.action, Installed: test.installed, Bundle: resolve.Choice{Name: "shop.v2"}}
+			got := n.inOrder(sub, outcome)
+			if waits := got.Action == resolve.Keep && got.Bundle.Name == ""; waits != test.waits || !waits && got.Action != test.action {
+				t.Errorf("in the phase %q, %+v: the outcome is %+v", phase, test, got)
 			}
-		}
-		n.plans[0].Spec.Approved = true
-		if n.writes(sub, "shop.v2") {
-			t.Errorf("in the phase %q, the plan writes another version", phase)
 		}
 	}
 }
