@@ -12,7 +12,9 @@ import (
 
 // Types of dependencies.
 const (
-	packageDependency    = "olm.package"
+	// PackageDependency is the type of a dependency on versions of a package.
+	PackageDependency = "olm.package"
+
 	kindDependency       = "olm.gvk"
 	labelDependency      = "olm.label"
 	constraintDependency = "olm.constraint"
@@ -24,7 +26,7 @@ const maxConstraint = 64 << 10
 // check returns the problems with a dependency.
 func (d Dependency) check() []string {
 	switch d.Type {
-	case packageDependency:
+	case PackageDependency:
 		return checkPackage(d.Type, d.Value, "version")
 	case kindDependency:
 		return checkFields(d.Type, d.Value, "group", "version", "kind")
@@ -38,7 +40,7 @@ func (d Dependency) check() []string {
 	case "":
 		return []string{"the dependency has no type"}
 	}
-	return []string{fmt.Sprintf("unknown type %q; want %s, %s, %s or %s", d.Type, packageDependency, kindDependency, labelDependency, constraintDependency)}
+	return []string{fmt.Sprintf("unknown type %q; want %s, %s, %s or %s", d.Type, PackageDependency, kindDependency, labelDependency, constraintDependency)}
 }
 
 // checkFields returns a problem for each field that is missing, is not a string or is unknown.

@@ -55,10 +55,10 @@ func (r *reader) readMetadata() {
 			r.Channels = append(r.Channels, channel)
 		}
 	}
-	if exists(r.files, dependenciesFile) {
+	if exists(r.files, DependenciesFile) {
 		r.readDependencies()
 	}
-	if exists(r.files, propertiesFile) {
+	if exists(r.files, PropertiesFile) {
 		r.readProperties()
 	}
 	for _, name := range []string{"Dockerfile", "bundle.Dockerfile"} {
@@ -161,10 +161,10 @@ type Dependency struct {
 }
 
 func (r *reader) readDependencies() {
-	for _, one := range r.list(dependenciesFile, "dependencies") {
+	for _, one := range r.list(DependenciesFile, "dependencies") {
 		problems := one.check()
 		for _, problem := range problems {
-			r.problem(r.place(dependenciesFile), one.line, "%s", problem)
+			r.problem(r.place(DependenciesFile), one.line, "%s", problem)
 		}
 		if len(problems) == 0 {
 			r.Dependencies = append(r.Dependencies, one)
@@ -180,9 +180,9 @@ type Property struct {
 
 // readProperties checks metadata/properties.yaml. Types and values of properties are free.
 func (r *reader) readProperties() {
-	for _, one := range r.list(propertiesFile, "properties") {
+	for _, one := range r.list(PropertiesFile, "properties") {
 		if one.Type == "" {
-			r.problem(r.place(propertiesFile), one.line, "the property has no type")
+			r.problem(r.place(PropertiesFile), one.line, "the property has no type")
 			continue
 		}
 		r.Properties = append(r.Properties, Property{one.Type, one.any})

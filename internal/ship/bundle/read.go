@@ -28,11 +28,13 @@ const (
 
 // Directories and files of the layout registry+v1.
 const (
-	manifestsDir     = "manifests"
-	metadataDir      = "metadata"
-	annotationsFile  = metadataDir + "/annotations.yaml"
-	dependenciesFile = metadataDir + "/dependencies.yaml"
-	propertiesFile   = metadataDir + "/properties.yaml"
+	manifestsDir    = "manifests"
+	metadataDir     = "metadata"
+	annotationsFile = metadataDir + "/annotations.yaml"
+
+	// DependenciesFile and PropertiesFile are the paths of files that a bundle may have.
+	DependenciesFile = metadataDir + "/dependencies.yaml"
+	PropertiesFile   = metadataDir + "/properties.yaml"
 )
 
 // Read reads the bundle in a directory, in either layout. It fails if the directory cannot be read, or is not a bundle. All other errors

@@ -25,15 +25,14 @@ func (s *Store) push(ctx context.Context, to Name, image Image, transport http.R
 	if err != nil {
 		return err
 	}
-	options := options(ctx, transport)
-	if err := s.send(tag, image, options); err != nil {
+	if err := s.send(tag, image, requests(ctx, transport)); err != nil {
 		return refusal{verbPush, tag, err}.explain(ctx)
 	}
 	return nil
 }
 
-// options are those of requests to a registry. transport is nil, except in tests.
-func options(ctx context.Context, transport http.RoundTripper) []remote.Option {
+// requests returns the options of requests to a registry. transport is nil, except in tests.
+func requests(ctx context.Context, transport http.RoundTripper) []remote.Option {
 	all := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("operon")}
 	if transport != nil {
 		all = append(all, remote.WithTransport(transport))

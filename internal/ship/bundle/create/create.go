@@ -115,6 +115,11 @@ func prepare(o Options) (*maker, error) {
 			return nil, fmt.Errorf("--skip-range %q: want a range of versions, such as \">=1.0.0 <1.2.0\"", o.SkipRange)
 		}
 	}
+	for _, one := range o.Requires {
+		if _, _, err := parseRequirement(one); err != nil {
+			return nil, err
+		}
+	}
 	p, err := project.Read(o.Dir, project.Options{Main: o.Main})
 	if err != nil {
 		return nil, err

@@ -12,21 +12,14 @@ import (
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
-)
 
-// Files of a bundle that do not follow from the project. They stay, and are copied from the previous bundle.
-const (
-	dependenciesFile = "metadata/dependencies.yaml"
-	propertiesFile   = "metadata/properties.yaml"
+	"github.com/operon-framework/operon/internal/ship/bundle"
 )
-
-// packageType is the type of a dependency on a package.
-const packageType = "olm.package"
 
 // inherited returns the files with dependencies and properties that the bundle has from an older one or from the options, by their paths.
 func (m *maker) inherited() (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, name := range []string{dependenciesFile, propertiesFile} {
+	for _, name := range []string{bundle.DependenciesFile, bundle.PropertiesFile} {
 		content, err := m.older(name)
 		if err != nil {
 			return nil, err
@@ -38,11 +31,11 @@ func (m *maker) inherited() (map[string][]byte, error) {
 	if len(m.options.Requires) == 0 {
 		return files, nil
 	}
-	content, err := addDependencies(files[dependenciesFile], m.options.Requires)
+	content, err := addDependencies(files[bundle.DependenciesFile], m.options.Requires)
 	if err != nil {
 		return nil, err
 	}
-	files[dependenciesFile] = content
+	files[bundle.DependenciesFile] = content
 	return files, nil
 }
 
@@ -68,18 +61,18 @@ func (m *maker) older(name string) ([]byte, error) {
 func addDependencies(content []byte, requires []string) ([]byte, error) {
 	file := map[string]any{}
 	if err := yaml.Unmarshal(content, &file); err != nil {
-		return nil, fmt.Errorf("%s: %w", dependenciesFile, err)
+		return nil, fmt.Errorf("%s: %w", bundle.DependenciesFile, err)
 	}
 	list, isList := file["dependencies"].([]any)
 	if file["dependencies"] != nil && !isList {
-		return nil, fmt.Errorf("%s: dependencies is not a list", dependenciesFile)
+		return nil, fmt.Errorf("%s: dependencies is not a list", bundle.DependenciesFile)
 	}
 	for _, one := range requires {
-		pkg, versions, _ := strings.Cut(one, "=")
-		if len(validation.IsDNS1123Subdomain(pkg)) > 0 || !isRange(versions) {
-			return nil, fmt.Errorf("--requires %q: want PACKAGE=RANGE, such as \"cert-manager=>=1.12.0 <2.0.0\"", one)
+		pkg, versions, err := parseRequirement(one)
+		if err != nil {
+			return nil, err
 		}
-		wanted := map[string]any{"type": packageType, "value": map[string]any{"packageName": pkg, "version": versions}}
+		wanted := map[string]any{"type": bundle.PackageDependency, "value": map[string]any{"packageName": pkg, "version": versions}}
 		i := slices.IndexFunc(list, func(other any) bool { return names(other, pkg) })
 		if i < 0 {
 			list = append(list, wanted)
@@ -91,15 +84,19 @@ func addDependencies(content []byte, requires []string) ([]byte, error) {
 	return yaml.Marshal(file)
 }
 
-// isRange reports whether a text is a range of semantic versions.
-func isRange(text string) bool {
-	_, err := semver.ParseRange(text)
-	return err == nil
+// parseRequirement parses a dependency in the form PACKAGE=RANGE.
+func parseRequirement(text string) (pkg, versions string, err error) {
+	pkg, versions, _ = strings.Cut(text, "=")
+	_, err = semver.ParseRange(versions)
+	if err != nil || len(validation.IsDNS1123Subdomain(pkg)) > 0 {
+		return "", "", fmt.Errorf("--requires %q: want PACKAGE=RANGE, such as \"cert-manager=>=1.12.0 <2.0.0\"", text)
+	}
+	return pkg, versions, nil
 }
 
 // names reports whether a dependency is one on a package.
 func names(dependency any, pkg string) bool {
 	fields, _ := dependency.(map[string]any)
 	value, _ := fields["value"].(map[string]any)
-	return fields["type"] == packageType && value["packageName"] == pkg
+	return fields["type"] == bundle.PackageDependency && value["packageName"] == pkg
 }
