@@ -89,7 +89,7 @@ func parseRequirement(text string) (pkg, versions string, err error) {
 	pkg, versions, _ = strings.Cut(text, "=")
 	_, err = semver.ParseRange(versions)
 	if err != nil || len(validation.IsDNS1123Subdomain(pkg)) > 0 {
-		return "", "", fmt.Errorf("--requires %q: want PACKAGE=RANGE, such as \"cert-manager=>=1.12.0 <2.0.0\"", text)
+		return "", "", fmt.Errorf("--requires %q: want PACKAGE=RANGE, with versions of three numbers, such as \"cert-manager=>=1.12.0 <2.0.0\"", text)
 	}
 	return pkg, versions, nil
 }
