@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -182,13 +184,29 @@ func (c *carrier) remember(action, done plan.Action) {
 	}
 }
 
-// orphaned reports whether the children that have to be recreated belong to an object that
-// was deleted. Watches of different kinds are not synchronized: garbage collection deletes a child, and
-// the watch delivers that before the deletion of the owner. A recreated child would
-// have to be garbage-collected a second time.
+// orphaned reports whether the plan is one for an object that was deleted. It asks the API server only before actions that would do harm then:
+// watches of different kinds are not synchronized, so that changes of the children can be seen before the deletion of the object.
+//
+//   - Garbage collection has deleted a child. A recreated one would have to be deleted a second time.
+//   - The object was deleted without its children, whose owner references are removed. With the reference back, garbage collection would
+//     delete a child that belongs to somebody else now, and so would the plan delete one that it does not declare.
 func orphaned[T client.Object](ctx context.Context, p *pass[T]) (bool, error) {
-	if !slices.ContainsFunc(p.actions, func(a plan.Action) bool { return a.Verb == plan.Recreate }) {
+	owner := p.object.now.GetUID()
+	harms := func(a plan.Action) bool {
+		switch a.Verb {
+		case plan.Recreate, plan.Delete:
+			return true
+		case plan.Update, plan.Repair, plan.Adopt:
+			return refersTo(a.Desired, owner) && !a.Live.RefersTo(owner)
+		}
+		return false
+	}
+	if !slices.ContainsFunc(p.actions, harms) {
 		return false, nil
 	}
 	return p.object.gone(ctx)
+}
+
+func refersTo(child client.Object, owner types.UID) bool {
+	return slices.ContainsFunc(child.GetOwnerReferences(), func(one metav1.OwnerReference) bool { return one.UID == owner })
 }

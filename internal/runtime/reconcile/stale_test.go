@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/testing/boxtest"
@@ -131,4 +133,45 @@ func TestAChildThatNoWatchHasShownGoesToo(t *testing.T) {
 	w.Gone(role(deleted))
 	w.Gone(role(changed))
 	w.Gone(deleted)
+}
+
+// Children of an object that was deleted without them belong to somebody else, also while the operator still sees the object: its reference does
+// not come back, and nothing is undone or deleted.
+func TestChildrenThatWereLeftBehindStayWhereTheWatchIsBehind(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
+	var passes atomic.Int64
+	w.RunAs(gate.Config(w.Config), boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		passes.Add(1)
+		return boxtest.Copies(b, out)
+	}))
+	b := w.Box("left", map[string]string{"a": "1"})
+	w.IsReady(b)
+	child := w.Lives(b.Name)
+	gate.Shut()
+	defer gate.Open()
+	w.Must(w.Client.Delete(t.Context(), b, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	w.Gone(b)
+	before := passes.Load()
+	w.Change(child, func() { child.Data["a"] = "2" })
+	theirs := w.EmptyConfigMap("theirs")
+	theirs.Labels = child.Labels // as tools copy them to what they create
+	w.Must(w.Client.Create(t.Context(), theirs))
+	w.Eventually("a reconcile of the object that is gone", func(context.Context) error {
+		if passes.Load() == before {
+			return errors.New("there was none")
+		}
+		return nil
+	})
+	w.Still("the children are as somebody else left them", func(ctx context.Context) error {
+		now := w.EmptyConfigMap(b.Name)
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(now), now); err != nil {
+			return err
+		}
+		if now.Data["a"] != "2" || len(now.OwnerReferences) > 0 {
+			return fmt.Errorf("the child has the data %v and the owners %v", now.Data, now.OwnerReferences)
+		}
+		return w.Client.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)
+	})
 }
