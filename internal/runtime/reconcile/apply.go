@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -184,29 +183,16 @@ func (c *carrier) remember(action, done plan.Action) {
 	}
 }
 
-// orphaned reports whether the plan is one for an object that was deleted. It asks the API server only before actions that would do harm then:
-// watches of different kinds are not synchronized, so that changes of the children can be seen before the deletion of the object.
-//
-//   - Garbage collection has deleted a child. A recreated one would have to be deleted a second time.
-//   - The object was deleted without its children, whose owner references are removed. With the reference back, garbage collection would
-//     delete a child that belongs to somebody else now, and so would the plan delete one that it does not declare.
+// orphaned reports whether the plan is one for an object that was deleted. Watches of different kinds are not synchronized, so it asks the API
+// server before actions that do harm then: a recreated child has to be garbage-collected again, and children that the deletion left behind,
+// without an owner reference, belong to somebody else. With the reference back, garbage collection would delete them, too.
 func orphaned[T client.Object](ctx context.Context, p *pass[T]) (bool, error) {
-	owner := p.object.now.GetUID()
 	harms := func(a plan.Action) bool {
-		switch a.Verb {
-		case plan.Recreate, plan.Delete:
-			return true
-		case plan.Update, plan.Repair, plan.Adopt:
-			return refersTo(a.Desired, owner) && !a.Live.RefersTo(owner)
-		}
-		return false
+		returns := a.Live != nil && a.Desired != nil && metav1.IsControlledBy(a.Desired, p.object.now) && !a.Live.RefersTo(p.object.now.GetUID())
+		return a.Verb == plan.Recreate || a.Verb == plan.Delete || returns && a.Verb != plan.Conflict
 	}
 	if !slices.ContainsFunc(p.actions, harms) {
 		return false, nil
 	}
 	return p.object.gone(ctx)
-}
-
-func refersTo(child client.Object, owner types.UID) bool {
-	return slices.ContainsFunc(child.GetOwnerReferences(), func(one metav1.OwnerReference) bool { return one.UID == owner })
 }

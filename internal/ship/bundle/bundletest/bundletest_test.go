@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "12"); err != nil { // they spend most of their time waiting
 		panic(err)
 	}
-	timing.settled = 3 * time.Second
+	timing.settled = 6 * time.Second
 	os.Exit(m.Run())
 }
 
