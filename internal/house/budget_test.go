@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 165_850
+const totalLines = 166_210
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -41,7 +41,7 @@ var budgets = map[string]budget{
 	"internal/prove/workload":     {1650, 18},
 	"prove":                       {2090, 14},
 	"internal/ship/build":         {1550, 24}, // with Debian packages
-	"internal/ship/bundle":        {3320, 30}, // two layouts, 30 rules, and CRDs of v1beta1 in v1
+	"internal/ship/bundle":        {3660, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2200, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":        {2960, 12},
 	"internal/ship/image":         {1740, 22},

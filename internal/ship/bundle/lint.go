@@ -18,7 +18,7 @@ type check struct {
 var checks = []*check{
 	formatRule, annotationsRule, channelsRule, dockerfileRule, sizeRule,
 	nameRule, versionRule, replacesRule, installModesRule, kubeVersionRule, relatedImagesRule, listingRule, platformsRule,
-	strategyRule, deploymentsRule, requestsRule, permissionsRule, serviceAccountRule,
+	strategyRule, deploymentsRule, requestsRule, permissionsRule, missingPermissionsRule, unusedPermissionsRule, serviceAccountRule,
 	ownedRule, crdRule, crdVersionRule, samplesRule, webhooksRule, apiServicesRule, generatedRule, objectsRule, convertedRule, removedAPIRule,
 }
 

@@ -377,7 +377,7 @@ func TestPackages(t *testing.T) {
 // Each rule finds at least one of the mistakes.
 func TestEachRuleIsTested(t *testing.T) {
 	t.Parallel()
-	tested := map[string]bool{"bundle-size": true, "csv-version": true, "package-channels": true, "upgrade-unsafe": true}
+	tested := map[string]bool{"csv-missing-permissions": true, "csv-unused-permissions": true, "bundle-size": true, "csv-version": true, "package-channels": true, "upgrade-unsafe": true}
 	for _, m := range mistakes {
 		tested[m.rule] = true
 	}

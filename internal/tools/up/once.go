@@ -59,7 +59,7 @@ func (s *session) await(ctx context.Context) error {
 		if became.IsZero() {
 			became = time.Now()
 		}
-		if lasted := time.Since(became); s.watcher.Complete() && (s.settled() || lasted > timing.behind) || lasted > timing.unlisted {
+		if lasted := time.Since(became); s.watcher.Complete() && lasted >= lag(s.sampleNodes()) || lasted > timing.unlisted {
 			s.say("ready after %s", since(started))
 			return nil
 		}
@@ -82,14 +82,20 @@ func (s *session) ready() bool {
 		!slices.ContainsFunc(nodes, func(node *tree.Node) bool { return node.State != tree.Ready })
 }
 
-// settled reports whether no child of a sample is in progress. What is shown of the children may be older than the state by which the
-// operator judged them.
-func (s *session) settled() bool {
+// lag returns how long samples must have been ready before they are reported. What is shown of the children may be older than the state
+// by which the operator judged them: a child may still be in progress, or not be there.
+func lag(samples []*tree.Node) time.Duration {
 	var inProgress func(*tree.Node) bool
 	inProgress = func(node *tree.Node) bool {
 		return node.State == tree.InProgress || slices.ContainsFunc(node.Children, inProgress)
 	}
-	return !slices.ContainsFunc(s.sampleNodes(), inProgress)
+	switch {
+	case slices.ContainsFunc(samples, inProgress):
+		return timing.behind
+	case slices.ContainsFunc(samples, func(node *tree.Node) bool { return len(node.Children) == 0 }):
+		return timing.childless
+	}
+	return 0
 }
 
 // attended reports whether the running operator has reconciled something.

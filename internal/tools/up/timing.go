@@ -6,7 +6,7 @@ import "time"
 var timing = struct {
 	settle, unattended, frame, refresh, scrapeEvery, rateOver, silent, busy          time.Duration
 	unlisted, stopGrace, firstPause, lastPause, steady, answerTimeout, tokenLifetime time.Duration
-	tokenRetry, behind, unregister                                                   time.Duration
+	tokenRetry, behind, childless, unregister                                        time.Duration
 }{
 	// settle is the quiet time that ends a burst of file changes: an editor writes a file in several steps, and a checkout
 	// writes many files.
@@ -35,6 +35,10 @@ var timing = struct {
 
 	// behind is how far what is shown of children may lag behind what their operator has seen.
 	behind: 5 * time.Second,
+
+	// childless is the same for a sample without children: each kind is watched by itself, and that of the children may lag behind that of
+	// the sample. It is shorter because there are operators that create no children.
+	childless: 2 * time.Second,
 
 	// stopGrace is the maximum time for the operator to shut down.
 	stopGrace: 10 * time.Second,
