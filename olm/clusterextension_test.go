@@ -22,7 +22,7 @@ import (
 	extensionv1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
 	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 )
 
 // clusterCatalog pushes a catalog with versions of memcached, each of which replaces the one before, and the package proxy, which needs

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 )
 
 // The commands for administrators: an installation and an upgrade are compared with the cluster before the approval, followed until they are

@@ -29,7 +29,7 @@ import (
 
 	v1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 )
 
 var (

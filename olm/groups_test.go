@@ -15,8 +15,8 @@ import (
 
 	v1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/installplan"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
 
 // An operator follows the namespaces of its group while they change, with its pods and its permissions. Two groups in a namespace are one too

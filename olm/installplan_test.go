@@ -23,7 +23,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 )
 
 // bundle pushes the bundle of a version of memcached.

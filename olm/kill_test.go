@@ -25,8 +25,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/csv"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
 
 var everyWrite = flag.Bool("every-write", false, "kill managers after every write also where tests kill them after some, which takes minutes")

@@ -20,12 +20,12 @@ import (
 	v1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	v2 "github.com/operon-framework/operon/internal/olm/api/v2"
+	"github.com/operon-framework/operon/internal/ship/image/pulled"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/clustercatalog"
 	"github.com/operon-framework/operon/olm/internal/csv"
 	"github.com/operon-framework/operon/olm/internal/extension"
 	"github.com/operon-framework/operon/olm/internal/group"
-	"github.com/operon-framework/operon/olm/internal/images"
 	"github.com/operon-framework/operon/olm/internal/installplan"
 	"github.com/operon-framework/operon/olm/internal/packageserver"
 	"github.com/operon-framework/operon/olm/internal/require"
@@ -65,7 +65,7 @@ const globalNamespace = "olm"
 func options(cache string, csvs *csv.Composer, manifests bool) []operon.Option {
 	server := &require.Server{}
 	csvs.Cluster = server
-	all := &catalogs.Catalogs{Images: images.New(cache, images.DefaultLimits)}
+	all := &catalogs.Catalogs{Images: pulled.New(cache, pulled.DefaultLimits)}
 	poller := &catalogs.Poller{Clock: clock.RealClock{}, Catalogs: all}
 	extensions := &extension.Composer{Clock: clock.RealClock{}, Catalogs: all, Cluster: server}
 	plans := &installplan.Composer{Clock: clock.RealClock{}, Catalogs: all, Global: globalNamespace, Cluster: server}

@@ -25,7 +25,7 @@ import (
 	packagesv1 "github.com/operon-framework/operon/internal/olm/api/packages/v1"
 	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 )
 
 // newServing returns a cluster with a manager that API servers reach, and the settings for another one.

@@ -21,9 +21,9 @@ import (
 	v1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/phase"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/group"
 	"github.com/operon-framework/operon/olm/internal/installplan"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
 
 // plain is an operator without kinds and permissions. $NAME stands for its name.

@@ -14,8 +14,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove"
 
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/csv"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
 
 // Regardless of the injected faults, an operator without a catalog is installed and removed.

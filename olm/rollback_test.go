@@ -19,8 +19,8 @@ import (
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/phase"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/csv"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
 
 // fastClock is ahead of the real time.

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 )
 
 // Catalogs and bundles come from private registries, with the credentials in the Secrets that the CatalogSource names.

@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 )
 
 // A catalog can be on a server, as those of the Operator Lifecycle Manager are. It is read again when the CatalogSource

@@ -39,7 +39,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	v2 "github.com/operon-framework/operon/internal/olm/api/v2"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 )
 
 // left is what OLM has left in a namespace.

@@ -31,7 +31,7 @@ installs operators. Both layouts are read: registry+v1, and the older one with a
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newBundleCreate(), newBundleLint(), newBundleCheck(), newBundleTest(), newBundleRun(), newBundleImage(), newBundleConvert())
+	command.AddCommand(newBundleCreate(), newBundleLint(), newBundleCheck(), newBundleTest(), newBundleRun(), newBundleImage(), newBundlePull(), newBundleConvert())
 	return command
 }
 

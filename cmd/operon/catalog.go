@@ -46,23 +46,25 @@ func wants(number int, what string) cobra.PositionalArgs {
 func newCatalogRender() *cobra.Command {
 	image, to, format := "", "", catalog.YAML
 	command := &cobra.Command{
-		Use:   "render DIR|TEMPLATE...",
+		Use:   "render DIR|IMAGE|TEMPLATE...",
 		Short: "Make a catalog of bundles, or of a template",
-		Long: `Make a file-based catalog of all bundles and packages below directories, in either layout. The channels
-and the upgrades between versions are those that the bundles name.
+		Long: `Make a file-based catalog of all bundles and packages below directories, in either layout, and of bundles
+in images, named with their registry and a tag or digest. The channels and the upgrades between versions
+are those that the bundles name.
 
---image names the images from which OLM gets the bundles: {package}, {version} and {name} are replaced.
-Without it, the manifests of the bundles are part of the catalog. With --to, each package is written to
-a directory of its own; else the catalog is printed.
+--image names the images of bundles in directories, from which OLM gets them: {package}, {version} and
+{name} are replaced. Without it, the manifests of these bundles are part of the catalog. With --to, each
+package is written to a directory of its own; else the catalog is printed.
 
 A file is a template of schema olm.template.basic or olm.semver, in which bundles are named by their
-images or by directories. The images are those of the bundles in the directories of the call.`,
+images or by directories. Images of bundles in the directories of the call are not read from a registry.`,
 		Example: `  operon catalog render bundles --image "registry.example.com/{package}-bundle:{version}" --to catalog
   operon catalog render bundle-1.2.0 bundle-1.3.0 > catalog.yaml
+  operon catalog render registry.example.com/web-bundle:1.2.0 registry.example.com/web-bundle:1.3.0 --to catalog
   operon catalog render semver.yaml bundles --image "registry.example.com/web:v{version}" --to catalog`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("want directories with bundles")}
+				return usageError{errors.New("want directories with bundles, images of bundles, or a template")}
 			}
 			return nil
 		},
@@ -75,7 +77,7 @@ images or by directories. The images are those of the bundles in the directories
 		if format != catalog.YAML && format != catalog.JSON {
 			return usageError{fmt.Errorf("--format %s: want yaml or json", format)}
 		}
-		made, err := rendered(args, image)
+		made, err := rendered(command.Context(), args, image)
 		if err != nil {
 			return err
 		}

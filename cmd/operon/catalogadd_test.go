@@ -7,7 +7,7 @@ import (
 
 func TestCatalogAdd(t *testing.T) {
 	t.Parallel()
-	if got := operon(t, "catalog", "add", "x"); got.code != exitFailed || !strings.Contains(got.stderr, "want a directory with a catalog, and directories with bundles") {
+	if got := operon(t, "catalog", "add", "x"); got.code != exitFailed || !strings.Contains(got.stderr, "want a directory with a catalog, and directories or images with bundles") {
 		t.Errorf("exit %d\n%s", got.code, got.stderr)
 	}
 	dir := renderedCatalog(t)

@@ -22,6 +22,7 @@ var withOutput = map[string]struct {
 }{
 	"build": {}, "doctor": {}, "generate": {}, "lint": {}, "prove": {}, "test": {}, "version": {},
 	"bundle convert":    {arguments: "x y"},
+	"bundle pull":       {arguments: "x y"},
 	"bundle check":      {arguments: "x"},
 	"bundle create":     {arguments: "x"},
 	"catalog diff":      {arguments: "x y"},

@@ -39,7 +39,7 @@ var layers = map[string][]layer{
 	},
 	"olm": {
 		{"parts", "checks of the cluster, images, catalogs of servers, and what is shown of packages", []part{
-			{"olm/internal/require"}, {"olm/internal/limit"}, {"olm/internal/serving"}, {"olm/internal/images"}, {"olm/internal/served"}, {"olm/internal/configmap"}, {"olm/internal/packages"},
+			{"olm/internal/require"}, {"olm/internal/limit"}, {"olm/internal/serving"}, {"olm/internal/served"}, {"olm/internal/configmap"}, {"olm/internal/packages"},
 		}},
 		{"bundles", "what is in catalogs, and the objects that are made of it", []part{{"olm/internal/plan"}, {"olm/internal/catalogs"}}},
 		{"kinds", "a composer for each kind", []part{

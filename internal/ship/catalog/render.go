@@ -18,10 +18,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
 
-// Render returns the catalog of the bundles and packages below directories. image is the name of the image of each bundle, in which
-// {package}, {version} and {name} are replaced; if it is empty, the bundles are part of the catalog.
-func Render(dirs []string, image string) (*Catalog, error) {
-	var found []*bundle.Bundle
+// Render returns the catalog of the bundles and packages below directories, and of more bundles. image is the name of the image of each bundle,
+// in which {package}, {version} and {name} are replaced; if it is empty, the bundles are part of the catalog. Bundles that were read from images
+// have these.
+func Render(dirs []string, image string, more ...*bundle.Bundle) (*Catalog, error) {
+	found := slices.Clone(more)
 	var problems []error
 	for _, dir := range dirs {
 		all, err := bundle.Open(dir)
@@ -145,15 +146,20 @@ func (p *Package) add(b *bundle.Bundle, image string) error {
 // renderBundle returns the catalog's object for a bundle.
 func renderBundle(b *bundle.Bundle, image string) (*Bundle, error) {
 	made := &Bundle{Package: b.Package, Name: b.CSV.Name, at: placeOf(b)}
-	if image != "" {
+	switch {
+	case b.Image != "":
+		made.Image = b.Image
+	case image != "":
 		made.Image = strings.NewReplacer("{package}", b.Package, "{version}", b.CSV.Spec.Version, "{name}", b.CSV.Name).Replace(image)
+	}
+	if made.Image != "" {
 		made.RelatedImages = append(made.RelatedImages, Image{Image: made.Image})
 	}
 	for _, one := range b.CSV.Spec.RelatedImages {
 		made.RelatedImages = append(made.RelatedImages, Image(one))
 	}
 	properties := propertiesOf(b)
-	if image == "" {
+	if made.Image == "" {
 		if err := properties.objects(b); err != nil {
 			return nil, err
 		}

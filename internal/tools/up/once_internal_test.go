@@ -10,7 +10,9 @@ import (
 // Samples are reported at once if all that is shown is ready, and later if what is shown of the children may be old.
 func TestReadySamplesAreReportedOnceTheirChildrenAreShown(t *testing.T) {
 	t.Parallel()
-	node := func(state tree.State, children ...*tree.Node) *tree.Node { return &tree.Node{State: state, Children: children} }
+	node := func(state tree.State, children ...*tree.Node) *tree.Node {
+		return &tree.Node{State: state, Children: children}
+	}
 	for name, test := range map[string]struct {
 		samples []*tree.Node
 		lag     time.Duration

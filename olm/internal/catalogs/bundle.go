@@ -21,7 +21,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 
-	"github.com/operon-framework/operon/olm/internal/images"
+	"github.com/operon-framework/operon/internal/ship/image/pulled"
 )
 
 // ErrUnknown means that a catalog has no bundle with a name.
@@ -99,14 +99,9 @@ func (c *Catalogs) content(ctx context.Context, loaded *Loaded, name string, pin
 	}
 	read, err := bundle.Read(fetched.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %s", image, within(fetched.Dir, err))
+		return nil, fmt.Errorf("image %s: %w", image, fetched.Within(err))
 	}
 	return &Bundle{Bundle: read, Pin: Pin{image, fetched.Digest}}, nil
-}
-
-// within returns an error about files of an image, without the directory to which they are unpacked.
-func within(dir string, err error) string {
-	return strings.NewReplacer(dir+string(filepath.Separator), "", dir, "its content").Replace(err.Error())
 }
 
 // pinned returns the reference of an image with a digest.
@@ -138,7 +133,7 @@ func (c *Catalogs) inCatalog(ctx context.Context, loaded *Loaded, name string) (
 }
 
 // again returns the files of a catalog that was read. A server is not asked again for what is kept.
-func (c *Catalogs) again(ctx context.Context, loaded *Loaded) (*images.Image, error) {
+func (c *Catalogs) again(ctx context.Context, loaded *Loaded) (*pulled.Image, error) {
 	if loaded.origin.Image == "" {
 		if kept, err := c.Images.Written(keptServed, loaded.Digest); kept != nil || err != nil {
 			return kept, err
@@ -148,7 +143,7 @@ func (c *Catalogs) again(ctx context.Context, loaded *Loaded) (*images.Image, er
 }
 
 // read reads a bundle from the cache of a catalog.
-func read(ctx context.Context, fetched *images.Image, of, name string) (*catalog.Bundle, error) {
+func read(ctx context.Context, fetched *pulled.Image, of, name string) (*catalog.Bundle, error) {
 	opened, err := store.Open(ctx, store.Options{Sources: []string{fetched.Dir}, Dir: fetched.Cache})
 	if err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ import (
 	"github.com/operon-framework/operon/internal/olm/resolve"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 
+	"github.com/operon-framework/operon/internal/ship/image/pulled"
 	"github.com/operon-framework/operon/olm/internal/configmap"
-	"github.com/operon-framework/operon/olm/internal/images"
 	"github.com/operon-framework/operon/olm/internal/packages"
 	"github.com/operon-framework/operon/olm/internal/served"
 )
@@ -33,7 +33,7 @@ const defaultConfigs = "configs"
 
 // Catalogs has the catalogs that were read.
 type Catalogs struct {
-	Images *images.Store
+	Images *pulled.Store
 
 	reader client.Reader // without a cache
 
@@ -153,7 +153,7 @@ func (p Place) String() string {
 const keptServed = "served"
 
 // fetch returns the image of a catalog with the directory that its label names, or another catalog as if it was an image.
-func (c *Catalogs) fetch(ctx context.Context, from origin) (*images.Image, error) {
+func (c *Catalogs) fetch(ctx context.Context, from origin) (*pulled.Image, error) {
 	switch {
 	case from.Image != "":
 	case from.ConfigMap != "":
@@ -176,7 +176,7 @@ func (c *Catalogs) fetch(ctx context.Context, from origin) (*images.Image, error
 }
 
 // fetchConfigMap reads a ConfigMap. It is not cached: its version is watched.
-func (c *Catalogs) fetchConfigMap(ctx context.Context, from origin) (*images.Image, error) {
+func (c *Catalogs) fetchConfigMap(ctx context.Context, from origin) (*pulled.Image, error) {
 	var found corev1.ConfigMap
 	err := c.reader.Get(ctx, client.ObjectKey{Namespace: from.of.Namespace, Name: from.ConfigMap}, &found)
 	if apierrors.IsNotFound(err) {
@@ -193,10 +193,10 @@ func (c *Catalogs) fetchConfigMap(ctx context.Context, from origin) (*images.Ima
 }
 
 // limits of the catalogs of servers are those of images.
-var limits = served.Limits{Message: images.DefaultLimits.File, Total: images.DefaultLimits.Total, Count: images.DefaultLimits.Count, Dial: images.Dial}
+var limits = served.Limits{Message: pulled.DefaultLimits.File, Total: pulled.DefaultLimits.Total, Count: pulled.DefaultLimits.Count, Dial: pulled.Dial}
 
 // read reads the catalog in an image. CatalogSources with the same image share it.
-func (c *Catalogs) read(ctx context.Context, fetched *images.Image) (*Loaded, error) {
+func (c *Catalogs) read(ctx context.Context, fetched *pulled.Image) (*Loaded, error) {
 	if known := c.withDigest(fetched.Digest); known != nil {
 		shared := *known
 		return &shared, nil

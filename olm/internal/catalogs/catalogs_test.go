@@ -17,9 +17,9 @@ import (
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 	"github.com/operon-framework/operon/internal/testing/testaid"
 
+	"github.com/operon-framework/operon/internal/ship/image/pulled"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
-	"github.com/operon-framework/operon/olm/internal/images"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
 
 const csv = `apiVersion: operators.coreos.com/v1alpha1
@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 	r := registrytest.New(t)
 	image := r.Push("shop:1", map[string]string{"configs/catalog.yaml": fmt.Sprintf(shop, "till", "till:1", "") + fmt.Sprintf(shop, "ledger", "ledger:1", "") +
 		"schema: olm.package\nname: broken\ndefaultChannel: none\n"})
-	all := &catalogs.Catalogs{Images: images.New(t.TempDir(), images.DefaultLimits)}
+	all := &catalogs.Catalogs{Images: pulled.New(t.TempDir(), pulled.DefaultLimits)}
 	loaded := must(all.Load(t.Context(), named("a", "shop"), catalogs.Place{Image: image}))(t)
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "ledger"}
 	names := must(loaded.Source.Find(resolve.Query{}))(t)
@@ -93,7 +93,7 @@ func TestLoad(t *testing.T) {
 func TestBundle(t *testing.T) {
 	t.Parallel()
 	r, of := registrytest.New(t), named("a", "shop")
-	all := &catalogs.Catalogs{Images: images.New(t.TempDir(), images.DefaultLimits)}
+	all := &catalogs.Catalogs{Images: pulled.New(t.TempDir(), pulled.DefaultLimits)}
 	load := func(text string) {
 		t.Helper()
 		must(all.Load(t.Context(), of, catalogs.Place{Image: r.Push("shop:1", map[string]string{"configs/catalog.yaml": text})}))(t)
@@ -141,7 +141,7 @@ func TestServed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx) }()
-	all := &catalogs.Catalogs{Images: images.New(t.TempDir(), images.DefaultLimits)}
+	all := &catalogs.Catalogs{Images: pulled.New(t.TempDir(), pulled.DefaultLimits)}
 	at := catalogs.Place{Address: server.GRPC()}
 	loaded := must(all.Load(t.Context(), of, at))(t)
 	if again := must(all.Load(t.Context(), of, at))(t); again != loaded {

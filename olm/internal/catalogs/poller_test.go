@@ -9,9 +9,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/ship/image/pulled"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
-	"github.com/operon-framework/operon/olm/internal/images"
-	"github.com/operon-framework/operon/olm/internal/registrytest"
 )
 
 // An image is read again when its period has passed, when its object changes or is created again, when it could not be read, and after it was forgotten.
@@ -19,7 +19,7 @@ func TestPoller(t *testing.T) {
 	t.Parallel()
 	r, of := registrytest.New(t), named("", "shop")
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	all := &catalogs.Catalogs{Images: images.New(t.TempDir(), images.DefaultLimits)}
+	all := &catalogs.Catalogs{Images: pulled.New(t.TempDir(), pulled.DefaultLimits)}
 	p := &catalogs.Poller{Clock: clock, Catalogs: all}
 	push := func(tag, name string) string {
 		return r.Push("shop:"+tag, map[string]string{"configs/catalog.yaml": fmt.Sprintf(shop, name, "image:1", "")})

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/olm/internal/images"
+	"github.com/operon-framework/operon/internal/ship/image/pulled"
 )
 
 // Connect gives the catalogs a connection, for Secrets with credentials. They are read when they are needed, and not kept.
@@ -20,7 +20,7 @@ func (c *Catalogs) Connect(manager ctrl.Manager) error {
 }
 
 // images returns the images as a CatalogSource may fetch them.
-func (c *Catalogs) images(ctx context.Context, from origin) (*images.Store, error) {
+func (c *Catalogs) images(ctx context.Context, from origin) (*pulled.Store, error) {
 	if len(from.Secrets) == 0 {
 		return c.Images, nil
 	}

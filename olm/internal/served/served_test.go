@@ -22,7 +22,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 	"github.com/operon-framework/operon/internal/testing/testaid"
 
-	"github.com/operon-framework/operon/olm/internal/images"
+	"github.com/operon-framework/operon/internal/ship/image/pulled"
 	"github.com/operon-framework/operon/olm/internal/served"
 )
 
@@ -51,7 +51,7 @@ const shop = `---
   {type: olm.bundle.object, value: {data: eyJraW5kIjoiQ29uZmlnTWFwIiwibWV0YWRhdGEiOnsibmFtZSI6ImRyYXdlciJ9fQ==}}]}
 `
 
-var limits = served.Limits{Message: 1 << 20, Total: 1 << 20, Count: 100, Dial: images.Dial}
+var limits = served.Limits{Message: 1 << 20, Total: 1 << 20, Count: 100, Dial: pulled.Dial}
 
 // start serves a catalog until the test ends, and returns the address.
 func start(t *testing.T, text string) string {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/tools/changes"
 )
@@ -20,6 +21,8 @@ type Options struct {
 	Catalog string
 	// Bundles are directories with bundles or packages.
 	Bundles []string
+	// Read are bundles that were read from images.
+	Read []*bundle.Bundle
 	// Image is the name of the image of each bundle, as for catalog.Render.
 	Image string
 	// Channels get the bundles (default: those that the bundles name).
@@ -45,7 +48,7 @@ func (a Added) String() string {
 // Add puts each bundle at the head of channels. It replaces the head until then, unless its ClusterServiceVersion names what it replaces. A
 // package that the catalog does not have gets a file of its own. It fails if the package would have problems then, and writes nothing.
 func Add(ctx context.Context, o Options) ([]Added, error) {
-	rendered, err := catalog.Render(o.Bundles, o.Image)
+	rendered, err := catalog.Render(o.Bundles, o.Image, o.Read...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
+	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
@@ -31,10 +32,12 @@ type Options struct {
 	Bundles []string
 	// Image is the name of the image of each bundle, as for catalog.Render.
 	Image string
+	// Read reads the bundle in an image that is not one of Bundles. It reports false for a text that is not the name of an image.
+	Read func(image string) (*bundle.Bundle, bool, error)
 }
 
 // Expand returns the catalog that a template describes. A bundle in a template is the name of the image of one of the bundles, or else a
-// directory with a bundle, relative to the template.
+// directory with a bundle, relative to the template, or else an image in a registry.
 func Expand(path string, o Options) (*catalog.Catalog, error) {
 	content, err := read(path)
 	if err != nil {
@@ -110,20 +113,32 @@ func (t *template) resolve(image string, at rule.Place) (*found, error) {
 	if known := t.byImage[image]; known != nil {
 		return known, nil
 	}
-	dir := filepath.Join(filepath.Dir(t.path), filepath.FromSlash(image))
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s: %s is neither the image of a bundle nor a directory: name the directories of the bundles after the template, and the pattern of their images with --image", at, image)
-	}
-	rendered, err := catalog.Render([]string{dir}, t.Image)
+	rendered, err := t.render(image)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
 	if len(rendered.Packages) != 1 || len(rendered.Packages[0].Bundles) != 1 {
-		return nil, fmt.Errorf("%s: %s has not exactly one bundle", at, dir)
+		return nil, fmt.Errorf("%s: %s has not exactly one bundle", at, image)
 	}
 	one := &found{rendered.Packages[0].Bundles[0], rendered.Packages[0]}
 	t.byImage[image] = one
 	return one, nil
+}
+
+// render returns a catalog of what a template names: of a directory, or of an image.
+func (t *template) render(named string) (*catalog.Catalog, error) {
+	dir := filepath.Join(filepath.Dir(t.path), filepath.FromSlash(named))
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return catalog.Render([]string{dir}, t.Image)
+	}
+	if t.Read != nil {
+		if read, is, err := t.Read(named); err != nil {
+			return nil, err
+		} else if is {
+			return catalog.Render(nil, t.Image, read)
+		}
+	}
+	return nil, fmt.Errorf("%s is neither the image of a bundle nor a directory: want the name of an image with its registry and a tag or digest, or a directory; for images that are not pushed yet, name the directories of the bundles after the template, and the pattern of their images with --image", named)
 }
 
 func (t *template) place(line int) rule.Place {

@@ -1,9 +1,9 @@
-// Package images fetches the images of bundles and catalogs, and unpacks the files below some of their directories into a directory of this
+// Package pulled fetches the images of bundles and catalogs, and unpacks the files below some of their directories into a directory of this
 // machine, once for each digest. Those that were not used for the longest time are removed when they take too much space.
 //
 // Images are untrusted: sizes and the number of files are bounded, digests are verified, only regular files and directories are unpacked,
 // and no path leads out of the directory. Nothing of an image is executed.
-package images
+package pulled
 
 import (
 	"context"
@@ -72,6 +72,11 @@ type Image struct {
 	Labels map[string]string
 	// Size is the size of the files in bytes.
 	Size int64
+}
+
+// Within returns an error about files of the image with the names that they have in the image.
+func (i *Image) Within(err error) error {
+	return errors.New(strings.NewReplacer(i.Dir+string(filepath.Separator), "", i.Dir, "its content").Replace(err.Error()))
 }
 
 // Fetch unpacks the files of an image below some directories, such as manifests, unless that was done before. A reference with a digest

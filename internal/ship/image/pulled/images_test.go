@@ -1,4 +1,4 @@
-package images_test
+package pulled_test
 
 import (
 	"archive/tar"
@@ -27,7 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/operon-framework/operon/olm/internal/images"
+	"github.com/operon-framework/operon/internal/ship/image/pulled"
 )
 
 // The files below the directories are unpacked, those of later layers over those of earlier ones, and everything else is left out.
@@ -39,7 +39,7 @@ func TestFetch(t *testing.T) {
 			file("/metadata/annotations.yaml", "m"), {Name: "usr/link", Linkname: "/etc", Typeflag: tar.TypeSymlink}},
 	)
 	at := t.TempDir()
-	store := images.New(at, images.DefaultLimits)
+	store := pulled.New(at, pulled.DefaultLimits)
 	for range 2 {
 		image, err := store.Fetch(t.Context(), reference, "manifests", "metadata")
 		if err != nil {
@@ -63,16 +63,16 @@ func TestDigest(t *testing.T) {
 	server := newServer(t)
 	tag := server.push(t, "bundle:1", []tar.Header{file("manifests/x", "x")})
 	at := t.TempDir()
-	byTag, err := images.New(at, images.DefaultLimits).Fetch(t.Context(), tag, "manifests")
+	byTag, err := pulled.New(at, pulled.DefaultLimits).Fetch(t.Context(), tag, "manifests")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server.Close()
-	byDigest, err := images.New(at, images.DefaultLimits).Fetch(t.Context(), strings.TrimSuffix(tag, ":1")+"@"+byTag.Digest, "manifests")
+	byDigest, err := pulled.New(at, pulled.DefaultLimits).Fetch(t.Context(), strings.TrimSuffix(tag, ":1")+"@"+byTag.Digest, "manifests")
 	if err != nil || byDigest.Dir != byTag.Dir || byDigest.Labels["kind"] != "bundle" {
 		t.Errorf("by the digest, the image is %+v, error %v, want %+v", byDigest, err, byTag)
 	}
-	if _, err := images.New(at, images.DefaultLimits).Fetch(t.Context(), tag, "manifests"); err == nil {
+	if _, err := pulled.New(at, pulled.DefaultLimits).Fetch(t.Context(), tag, "manifests"); err == nil {
 		t.Error("without a registry, the image of a tag is found")
 	}
 }
@@ -81,9 +81,9 @@ func TestDigest(t *testing.T) {
 func TestEviction(t *testing.T) {
 	t.Parallel()
 	server, at := newServer(t), t.TempDir()
-	limits := images.DefaultLimits
+	limits := pulled.DefaultLimits
 	limits.Kept = 250
-	store := images.New(at, limits)
+	store := pulled.New(at, limits)
 	left := filepath.Join(at, ".unpack-1")
 	if err := os.Mkdir(left, 0o700); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestEviction(t *testing.T) {
 	if err := os.Chtimes(left, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	var used []*images.Image
+	var used []*pulled.Image
 	for _, name := range []string{"a:1", "b:1", "a:1", "c:1"} {
 		image, err := store.Fetch(t.Context(), server.push(t, name, []tar.Header{file("manifests/"+name[:1], strings.Repeat("x", 100))}), "manifests")
 		if err != nil {
@@ -117,7 +117,7 @@ func TestSlowRegistry(t *testing.T) {
 	}))
 	t.Cleanup(slow.Close)
 	t.Cleanup(func() { close(release) })
-	store := images.New(t.TempDir(), images.DefaultLimits)
+	store := pulled.New(t.TempDir(), pulled.DefaultLimits)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -141,7 +141,7 @@ func TestNoRegistry(t *testing.T) {
 		http.Error(w, "secret: 4711", http.StatusForbidden)
 	}))
 	t.Cleanup(secret.Close)
-	store := images.New(t.TempDir(), images.DefaultLimits)
+	store := pulled.New(t.TempDir(), pulled.DefaultLimits)
 	for reference, want := range map[string]string{
 		strings.TrimPrefix(secret.URL, "http://") + "/x:1": "the registry answers with status 403 Forbidden",
 		"169.254.169.254/x:1":                              "169.254.169.254 is no address of a registry",
@@ -158,7 +158,7 @@ func TestNoRegistry(t *testing.T) {
 // A hostile image is refused, and nothing of it stays.
 func TestHostileImages(t *testing.T) {
 	t.Parallel()
-	small := images.Limits{Compressed: 1 << 20, File: 1000, Total: 10_000, Count: 30}
+	small := pulled.Limits{Compressed: 1 << 20, File: 1000, Total: 10_000, Count: 30}
 	for what, test := range map[string]struct {
 		layer []tar.Header
 		want  string
@@ -176,7 +176,7 @@ func TestHostileImages(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			at := t.TempDir()
-			store := images.New(at, small)
+			store := pulled.New(at, small)
 			layers := [][]tar.Header{test.layer}
 			if test.layer == nil {
 				layers = slices.Repeat([][]tar.Header{{file("a", strings.Repeat("x", 30_000))}}, 2)
@@ -195,7 +195,7 @@ func TestHostileImages(t *testing.T) {
 // A path that leads out of the directory stays in it.
 func TestPathsStayInside(t *testing.T) {
 	t.Parallel()
-	store := images.New(t.TempDir(), images.DefaultLimits)
+	store := pulled.New(t.TempDir(), pulled.DefaultLimits)
 	image, err := store.Fetch(t.Context(), push(t, []tar.Header{file("../../manifests/x", "x"), file("manifests/../../etc/y", "y")}), "manifests")
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestPathsStayInside(t *testing.T) {
 
 func TestMissingImage(t *testing.T) {
 	t.Parallel()
-	store := images.New(t.TempDir(), images.DefaultLimits)
+	store := pulled.New(t.TempDir(), pulled.DefaultLimits)
 	for reference, want := range map[string]string{
 		"not a reference": "image not a reference: could not parse reference",
 		strings.TrimSuffix(push(t, nil), ":1") + ":2": "MANIFEST_UNKNOWN",
