@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/bundle/bundlerun"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm/change"
@@ -21,8 +22,8 @@ import (
 	"github.com/operon-framework/operon/internal/testing/registrytest"
 )
 
-// directory writes the bundle of a version of memcached into a directory.
-func (w *world) directory(csv string) string {
+// opened returns the bundle of a version of memcached.
+func (w *world) opened(csv string) *bundle.Bundle {
 	w.Helper()
 	dir := w.TempDir()
 	for name, content := range w.files(csv) {
@@ -33,7 +34,9 @@ func (w *world) directory(csv string) string {
 		w.Must(os.MkdirAll(filepath.Dir(path), 0o700))
 		w.Must(os.WriteFile(path, []byte(content), 0o600))
 	}
-	return dir
+	all, err := bundle.Open(dir)
+	w.Must(err)
+	return all[0]
 }
 
 // A bundle in a directory is installed, upgraded to the next version, and removed with everything that was created for it.
@@ -42,7 +45,7 @@ func TestBundleRun(t *testing.T) {
 	w := newWorld(t)
 	connection, err := kube.New(w.Config, bundlerun.Manager)
 	w.Must(err)
-	how := bundlerun.Options{Dir: w.directory(memcached), Client: connection, Namespace: w.Namespace, Mode: "OwnNamespace", Timeout: localtest.Patience, Tell: func(string) {}}
+	how := bundlerun.Options{Bundle: w.opened(memcached), Client: connection, Namespace: w.Namespace, Mode: "OwnNamespace", Timeout: localtest.Patience, Tell: func(string) {}}
 	run := func(want string) {
 		t.Helper()
 		made, err := bundlerun.Run(t.Context(), how)
@@ -64,9 +67,9 @@ func TestBundleRun(t *testing.T) {
 	refused("the namespace " + w.Namespace + " has the OperatorGroup memcached, which says where its operators work")
 	how.Mode = ""
 	run(first)
-	how.Dir = w.directory(strings.Replace(memcached, "resources: [pods]", "resources: [pods, nodes]", 1))
+	how.Bundle = w.opened(strings.Replace(memcached, "resources: [pods]", "resources: [pods, nodes]", 1))
 	refused(first + " was run with other content: give it another version, or remove the operator first, with `operon olm remove memcached -n " + w.Namespace + "`")
-	how.Dir = w.directory(strings.Replace(version("0.0.2", "0.0.1"), "replaces: memcached-operator.v0.0.1", "", 1)) // replaces what was run before
+	how.Bundle = w.opened(strings.Replace(version("0.0.2", "0.0.1"), "replaces: memcached-operator.v0.0.1", "", 1)) // replaces what was run before
 	run(second)
 
 	all, err := change.Plan(t.Context(), connection, w.Namespace, "memcached", false)
@@ -97,7 +100,7 @@ func TestBundleRunIsRefused(t *testing.T) {
 	sub := w.subscribe("shop")
 	sub.Spec.InstallPlanApproval = v1alpha1.Manual
 	w.Add(w.catalog(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n"), sub)
-	how := bundlerun.Options{Dir: w.directory(memcached), Client: connection, Namespace: w.Namespace, Timeout: localtest.Patience, Tell: func(string) {}}
+	how := bundlerun.Options{Bundle: w.opened(memcached), Client: connection, Namespace: w.Namespace, Timeout: localtest.Patience, Tell: func(string) {}}
 	for want, edit := range map[string]func(*bundlerun.Options){
 		"the Subscription " + w.Namespace + "/memcached installs the package memcached from the catalog shop: remove it first": func(*bundlerun.Options) {},
 		"the namespace nowhere does not exist: kubectl create namespace nowhere":                                               func(o *bundlerun.Options) { o.Namespace = "nowhere" },

@@ -58,6 +58,9 @@ func TestMistakesInCallsOfBundlePull(t *testing.T) {
 		"bundle pull a b -o xml":                     "operon: -o xml: want text, json or yaml",
 		"bundle pull " + missing + " " + t.TempDir(): "operon: image " + missing + ": the registry answers with status 404",
 		"bundle pull " + missing + " .":              "operon: . is not empty: want a new or empty directory",
+		"bundle run " + missing:                      "operon: image " + missing + ": the registry answers with status 404",
+		"bundle run /nowhere":                        "operon: there is no directory /nowhere; name a directory with a bundle",
+		"bundle run " + bundles:                      "operon: " + bundles + " has 3 bundles: name the directory of one",
 		"catalog render " + missing:                  "operon: image " + missing + ": the registry answers with status 404",
 	} {
 		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {

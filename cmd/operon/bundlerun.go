@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/ship/bundle/bundlerun"
+	"github.com/operon-framework/operon/internal/ship/bundle/images"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm/change"
 )
@@ -15,12 +16,12 @@ import (
 func newBundleRun() *cobra.Command {
 	target, output, how := olmTarget{}, output{}, bundlerun.Options{}
 	command := &cobra.Command{
-		Use:   "run DIR",
+		Use:   "run DIR|IMAGE",
 		Short: "Install a bundle in a cluster with the lifecycle manager, or upgrade to it",
-		Long: `Install the bundle in DIR in a cluster that has Operon's lifecycle manager ("operon olm up" runs it on this
-machine, "operon olm install" installs it), and wait until the operator runs. Neither the bundle nor its
-catalog need an image: they are put into a ConfigMap, with a CatalogSource and a Subscription. The images
-that the bundle names have to exist.
+		Long: `Install a bundle in a cluster that has Operon's lifecycle manager ("operon olm up" runs it on this machine,
+"operon olm install" installs it), and wait until the operator runs. Neither the bundle nor its catalog
+need an image: they are put into a ConfigMap, with a CatalogSource and a Subscription. The images that the
+bundle names have to exist. If the bundle is an image, only this command reads it.
 
 If another version of the package was run in the namespace before, the bundle is an upgrade. It replaces
 that version, unless it says itself what it replaces or skips.
@@ -29,11 +30,12 @@ that version, unless it says itself what it replaces or skips.
 
 Ctrl-C ends only the command: the manager continues, and the command can be run again.`,
 		Example: `  operon bundle run bundle -n caches
+  operon bundle run registry.example.com/web-bundle:1.2.0 -n caches
   operon bundle run bundle -n caches --install-mode SingleNamespace=team-a
   operon olm remove memcached-operator -n caches`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("want the directory of one bundle, got %d arguments", len(args))}
+				return usageError{fmt.Errorf("want the directory or the image of one bundle, got %d arguments", len(args))}
 			}
 			return nil
 		},
@@ -50,6 +52,10 @@ Ctrl-C ends only the command: the manager continues, and the command can be run 
 		if how.Timeout <= 0 {
 			return usageError{errors.New("--timeout must be greater than 0")}
 		}
+		var err error
+		if how.Bundle, err = images.Open(command.Context(), args[0]); err != nil {
+			return err
+		}
 		if err := target.connect(command.Context()); err != nil {
 			return err
 		}
@@ -57,7 +63,7 @@ Ctrl-C ends only the command: the manager continues, and the command can be run 
 		if err != nil {
 			return err
 		}
-		how.Dir, how.Client, how.Namespace = args[0], client, target.namespace
+		how.Client, how.Namespace = client, target.namespace
 		how.Tell = func(line string) { fmt.Fprintln(command.ErrOrStderr(), line) }
 		made, err := bundlerun.Run(command.Context(), how)
 		if err != nil {

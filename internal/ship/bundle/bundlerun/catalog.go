@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/ship/catalog/edit"
 	"github.com/operon-framework/operon/internal/tools/olm"
@@ -59,7 +60,7 @@ func (r *run) catalog(ctx context.Context) (*unstructured.Unstructured, error) {
 
 // content returns the catalog: that of the bundle, or that of earlier runs with the bundle.
 func (r *run) content(ctx context.Context) (_ *catalog.Catalog, err error) {
-	rendered, err := catalog.Render([]string{r.Dir}, "")
+	rendered, err := catalog.Render(nil, "", r.Bundle)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (r *run) add(ctx context.Context, dir string, rendered *catalog.Catalog) er
 		}
 		return err
 	}
-	_, err = edit.Add(ctx, edit.Options{Catalog: dir, Bundles: []string{r.Dir}, Channels: []string{r.channel()}})
+	_, err = edit.Add(ctx, edit.Options{Catalog: dir, Read: []*bundle.Bundle{r.Bundle}, Channels: []string{r.channel()}})
 	return err
 }
 

@@ -75,7 +75,7 @@ func (r *run) targets() ([]any, error) {
 // supported returns the install modes of the bundle.
 func (r *run) supported() []string {
 	var all []string
-	for _, one := range r.bundle.CSV.Spec.InstallModes {
+	for _, one := range r.Bundle.CSV.Spec.InstallModes {
 		if one.Supported {
 			all = append(all, string(one.Type))
 		}

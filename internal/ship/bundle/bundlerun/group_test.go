@@ -33,7 +33,7 @@ func TestTargets(t *testing.T) {
 		if err := json.Unmarshal(fmt.Appendf(nil, `{"metadata":{"name":"op.v1"},"spec":{"installModes":[%s]}}`, strings.Join(modes, ",")), csv); err != nil {
 			t.Fatal(err)
 		}
-		r := &run{Options: Options{Namespace: "here", Mode: test.mode}, bundle: &bundle.Bundle{CSV: csv}, made: &Result{CSV: "op.v1"}}
+		r := &run{Options: Options{Namespace: "here", Mode: test.mode, Bundle: &bundle.Bundle{CSV: csv}}, made: &Result{CSV: "op.v1"}}
 		targets, err := r.targets()
 		got := fmt.Sprint(targets)
 		if err != nil {

@@ -26,8 +26,8 @@ const Manager = "operon-bundle-run"
 
 // Options of Run.
 type Options struct {
-	// Dir is the directory of the bundle, or of a package with one bundle.
-	Dir string
+	// Bundle is the bundle, without problems.
+	Bundle *bundle.Bundle
 	// Client is a client of the cluster, with the field manager Manager.
 	Client *kube.Client
 	// Namespace is where the operator is installed. It has to exist.
@@ -53,10 +53,8 @@ type Result struct {
 
 // Run installs a bundle, or upgrades to it, and waits until it runs. Before anything is written, the bundle and the namespace are checked.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	one, err := open(o.Dir)
-	if err != nil {
-		return nil, err
-	}
+	one := *o.Bundle
+	one.Image, o.Bundle = "", &one // the catalog contains the bundle, so that the cluster needs no access to its image
 	state, err := olm.Read(ctx, o.Client, o.Namespace)
 	if err != nil {
 		return nil, err
@@ -64,7 +62,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if len(state.Lacks) > 0 {
 		return nil, fmt.Errorf("what is installed in the namespace is not known: %s", state.Lacks[0])
 	}
-	r := &run{Options: o, bundle: one, state: state, made: &Result{Namespace: o.Namespace, Package: one.Package, CSV: one.CSV.Name, Subscription: one.Package, Catalog: "bundle-" + one.Package}}
+	r := &run{Options: o, state: state, made: &Result{Namespace: o.Namespace, Package: one.Package, CSV: one.CSV.Name, Subscription: one.Package, Catalog: "bundle-" + one.Package}}
 	objects, err := r.objects(ctx)
 	if err != nil {
 		return nil, err
@@ -79,24 +77,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r.made, change.Await(ctx, o.Client, o.Namespace, r.made.Subscription, r.made.CSV, o.Tell)
 }
 
-// open returns the only bundle below a directory.
-func open(dir string) (*bundle.Bundle, error) {
-	all, err := bundle.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if len(all) != 1 {
-		return nil, fmt.Errorf("%s has %d bundles: name the directory of one", dir, len(all))
-	}
-	return all[0], nil
-}
-
 // run is one call of Run.
 type run struct {
 	Options
-	bundle *bundle.Bundle
-	state  *olm.State
-	made   *Result
+	state *olm.State
+	made  *Result
 }
 
 // objects returns what is written, in this order.
@@ -150,10 +135,10 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 
 // channel returns the channel of the Subscription.
 func (r *run) channel() string {
-	if r.bundle.DefaultChannel != "" {
-		return r.bundle.DefaultChannel
+	if r.Bundle.DefaultChannel != "" {
+		return r.Bundle.DefaultChannel
 	}
-	return r.bundle.Channels[0]
+	return r.Bundle.Channels[0]
 }
 
 // object returns an object with the label of the package.

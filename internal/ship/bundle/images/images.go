@@ -34,6 +34,23 @@ func Is(argument string) bool {
 	return found && registry && !strings.HasPrefix(host, ".") && strings.ContainsAny(path[strings.LastIndex(path, "/")+1:], ":@")
 }
 
+// Open reads the only bundle below a directory, or that in an image. It fails if anything of it cannot be read.
+func Open(ctx context.Context, argument string) (_ *bundle.Bundle, err error) {
+	if Is(argument) {
+		reader := &Reader{}
+		defer func() { err = errors.Join(err, reader.Close()) }()
+		return reader.Read(ctx, argument)
+	}
+	all, err := bundle.Open(argument)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != 1 {
+		return nil, fmt.Errorf("%s has %d bundles: name the directory of one", argument, len(all))
+	}
+	return all[0], nil
+}
+
 // Reader reads bundles from images. The zero value is ready for use. Close removes what it has fetched.
 type Reader struct {
 	scratch *image.Scratch
