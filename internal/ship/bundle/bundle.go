@@ -13,8 +13,8 @@ import (
 type Bundle struct {
 	// Dir is the directory as passed by the caller.
 	Dir string
-	// Image is the image from which it was read, or empty.
-	Image string
+	// FromImage is the image from which it was read, or empty.
+	FromImage string
 	// Package is the name of the package, and Channels are the channels that offer this version. In the older layout, the package
 	// has them.
 	Package        string

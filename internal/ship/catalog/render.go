@@ -147,8 +147,8 @@ func (p *Package) add(b *bundle.Bundle, image string) error {
 func renderBundle(b *bundle.Bundle, image string) (*Bundle, error) {
 	made := &Bundle{Package: b.Package, Name: b.CSV.Name, at: placeOf(b)}
 	switch {
-	case b.Image != "":
-		made.Image = b.Image
+	case b.FromImage != "":
+		made.Image = b.FromImage
 	case image != "":
 		made.Image = strings.NewReplacer("{package}", b.Package, "{version}", b.CSV.Spec.Version, "{name}", b.CSV.Name).Replace(image)
 	}

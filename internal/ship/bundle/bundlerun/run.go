@@ -54,7 +54,7 @@ type Result struct {
 // Run installs a bundle, or upgrades to it, and waits until it runs. Before anything is written, the bundle and the namespace are checked.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	one := *o.Bundle
-	one.Image, o.Bundle = "", &one // the catalog contains the bundle, so that the cluster needs no access to its image
+	one.FromImage, o.Bundle = "", &one // the catalog contains the bundle, so that the cluster needs no access to its image
 	state, err := olm.Read(ctx, o.Client, o.Namespace)
 	if err != nil {
 		return nil, err

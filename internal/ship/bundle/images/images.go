@@ -92,7 +92,7 @@ func (r *Reader) Read(ctx context.Context, reference string) (*bundle.Bundle, er
 	if len(all) != 1 {
 		return nil, fmt.Errorf("image %s: want one bundle, got %d", reference, len(all))
 	}
-	all[0].Dir, all[0].Image = reference, reference
+	all[0].Dir, all[0].FromImage = reference, reference
 	return all[0], nil
 }
 

@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.CSV.Name != "lamp-operator.v1.1.0" || b.Package != "lamp-operator" || b.Image != reference || len(b.CRDs) != 1 || len(b.Dependencies) == 0 {
+	if b.CSV.Name != "lamp-operator.v1.1.0" || b.Package != "lamp-operator" || b.FromImage != reference || len(b.CRDs) != 1 || len(b.Dependencies) == 0 {
 		t.Errorf("read %+v", b)
 	}
 }
