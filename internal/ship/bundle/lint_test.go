@@ -397,8 +397,11 @@ func TestWhatIsNotABundle(t *testing.T) {
 	if _, err := bundle.Read(empty); err == nil || !strings.Contains(err.Error(), "is not a bundle") {
 		t.Errorf("reading an empty directory: %v", err)
 	}
-	if _, err := bundle.Lint([]string{filepath.Join(empty, "none")}, ""); err == nil {
-		t.Error("a directory that does not exist is no error")
+	if _, err := bundle.Lint([]string{filepath.Join(empty, "none")}, ""); err == nil || strings.Contains(err.Error(), "image") {
+		t.Errorf("a directory that does not exist: %v", err)
+	}
+	if _, err := bundle.Lint([]string{"registry.example.com/lamp:1"}, ""); err == nil || !strings.Contains(err.Error(), "with `operon bundle pull`") {
+		t.Errorf("an image: %v", err)
 	}
 }
 

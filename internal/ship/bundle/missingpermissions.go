@@ -92,7 +92,7 @@ func allows(rules []rbacv1.PolicyRule, verb, group, resource string) bool {
 	return covered
 }
 
-// lack is a permission that is missing.
+// lack is something that is missing, for example a permission.
 type lack struct {
 	text     string
 	severity rule.Severity

@@ -28,7 +28,7 @@ func TestPermissions(t *testing.T) {
 	}{
 		"enough":            {rules: watches},
 		"nothing":           {rules: "", want: []string{"may not get, list or watch lamps.light.example.com, which it owns"}},
-		"another kind":      {rules: "{apiGroups: [light.example.com], resources: [sockets], verbs: [get, list, watch]}", want: []string{"may not get, list or watch lamps", "no CustomResourceDefinition of the bundle and no required one defines the resource sockets in light.example.com"}},
+		"another kind":      {rules: "{apiGroups: [light.example.com], resources: [sockets], verbs: [get, list, watch]}", want: []string{"may not get, list or watch lamps", "advice spec.install.spec.clusterPermissions[0].rules[0]: no CustomResourceDefinition of the bundle and no required one defines the resource sockets in light.example.com"}},
 		"no watch":          {rules: "{apiGroups: [light.example.com], resources: [lamps], verbs: [list]}", want: []string{"may list lamps.light.example.com, but not watch them"}},
 		"no list":           {rules: "{apiGroups: [light.example.com], resources: [lamps], verbs: [get, watch]}", want: []string{"may watch lamps.light.example.com, but not list them"}},
 		"only get":          {rules: "{apiGroups: [light.example.com], resources: [lamps], verbs: [get]}"},
@@ -41,7 +41,7 @@ func TestPermissions(t *testing.T) {
 		"no finalizers":     {rules: watches + pods, want: []string{"may not update lamps/finalizers"}},
 		"finalizers":        {rules: watches + pods + ", {apiGroups: [light.example.com], resources: [lamps/finalizers], verbs: [update]}"},
 		"only events":       {rules: watches + ", {apiGroups: ['', events.k8s.io], resources: [events], verbs: [create, patch]}"},
-		"singular":          {rules: watches + ", {apiGroups: [apps], resources: [deployment], verbs: [get]}", want: []string{"Kubernetes has no resource deployment in apps"}},
+		"singular":          {rules: watches + ", {apiGroups: [apps], resources: [deployment], verbs: [get]}", want: []string{"warning spec.install.spec.clusterPermissions[0].rules[1]: Kubernetes has no resource deployment in apps"}},
 		"other group":       {rules: watches + ", {apiGroups: [''], resources: [deployments, pods/log], verbs: [get]}", want: []string{"Kubernetes has no resource deployments in the core group"}},
 		"one of the groups": {rules: watches + ", {apiGroups: ['', apps], resources: [deployments, pods], verbs: [get]}"},
 		"unknown group":     {rules: watches + ", {apiGroups: [route.example.org], resources: [routes], verbs: [get]}"},
@@ -75,7 +75,7 @@ func TestPermissions(t *testing.T) {
 			var found []string
 			for _, one := range lint(t, "", dir).Findings {
 				if one.Rule == "csv-missing-permissions" || one.Rule == "csv-unused-permissions" {
-					found = append(found, one.Message)
+					found = append(found, string(one.Severity)+" "+one.Message)
 				}
 			}
 			said := func(want string) bool {

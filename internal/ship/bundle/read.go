@@ -69,7 +69,10 @@ func open(dir string) (*os.Root, error) {
 // unreadable returns an error that names the directory if it does not exist. It returns other errors unchanged.
 func unreadable(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no directory %s; name a directory with a bundle", dir)
+		err = fmt.Errorf("there is no directory %s; name a directory with a bundle", dir)
+		if strings.ContainsAny(filepath.Base(dir), ":@") {
+			err = fmt.Errorf("%w; for an image, write its bundle to a directory with `operon bundle pull`", err)
+		}
 	}
 	return err
 }

@@ -30,8 +30,8 @@ var unusedPermissionsRule = &check{rule.Rule{
 				if !requested(granted) {
 					continue
 				}
-				for _, text := range known.missing(granted) {
-					found.Add(b.at(path), "%s: %s", path, text)
+				for _, one := range known.missing(granted) {
+					found.Add(b.at(path), "%s: %s", path, one.text).Severity = one.severity
 				}
 				if resource := known.clusterScoped(granted); list == "permissions" && resource != "" && b.inNamespaces() {
 					found.Add(b.at(path), "%s: %s is cluster-scoped, so the permission has an effect only if the operator is installed for all namespaces: use clusterPermissions", path, resource)
@@ -99,26 +99,30 @@ var builtInResources = sync.OnceValue(func() resources {
 	return all
 })
 
-// missing describes the resources of a rule that do not exist.
-func (r resources) missing(granted rbacv1.PolicyRule) []string {
-	var texts []string
+// missing describes the resources of a rule that do not exist. Those in a group of the operator are only advice: another operator may define
+// more of them.
+func (r resources) missing(granted rbacv1.PolicyRule) []lack {
+	var all []lack
+	add := func(severity rule.Severity, format string, values ...any) {
+		all = append(all, lack{fmt.Sprintf(format, values...), severity})
+	}
 	for _, named := range granted.Resources {
 		resource, sub, _ := strings.Cut(named, "/")
 		if resource == "*" || slices.ContainsFunc(granted.APIGroups, func(group string) bool { return !r.lacks(group, resource) }) {
 			if text := r.subresource(granted.APIGroups, resource, sub); text != "" {
-				texts = append(texts, text)
+				add(rule.Advice, "%s", text)
 			}
 			continue
 		}
 		switch group := strings.Join(granted.APIGroups, ", "); {
 		case len(granted.APIGroups) == 0:
 		case slices.ContainsFunc(granted.APIGroups, func(group string) bool { return builtInResources()[group] == nil }):
-			texts = append(texts, fmt.Sprintf("no CustomResourceDefinition of the bundle and no required one defines the resource %s in %s", resource, group))
+			add(rule.Advice, "no CustomResourceDefinition of the bundle and no required one defines the resource %s in %s", resource, group)
 		default:
-			texts = append(texts, fmt.Sprintf("Kubernetes has no resource %s in %s", resource, groupName(granted.APIGroups)))
+			add(rule.Warning, "Kubernetes has no resource %s in %s", resource, groupName(granted.APIGroups))
 		}
 	}
-	return texts
+	return all
 }
 
 func groupName(groups []string) string {
