@@ -137,7 +137,7 @@ func TestBundleLint(t *testing.T) {
 	}
 	got := operon(t, "bundle", "lint", bundles, "-o", "json")
 	var report doctor.Report
-	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || got.code != exitFindings || len(report.Findings) != 5 {
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || got.code != exitFindings || len(report.Findings) != 7 {
 		t.Errorf("exit %d, %v\n%s%s", got.code, err, got.stdout, got.stderr)
 	}
 	if sarif := operon(t, "bundle", "lint", bundles, "-o", "sarif"); !strings.Contains(sarif.stdout, `"id": "crd-v1beta1"`) || strings.Contains(sarif.stdout, "rbac-wildcard") {

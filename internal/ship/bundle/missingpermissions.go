@@ -118,31 +118,12 @@ func lacks(rules []rbacv1.PolicyRule, crd *apiextensionsv1.CustomResourceDefinit
 	if hasStatus(crd) && (may("update", "") || may("patch", "")) && !may("update", "/status") && !may("patch", "/status") {
 		add(rule.Advice, "the operator may change %s, but not their status, which is a subresource: %s/status", crd.Name, resource)
 	}
-	if creates(rules) && !may("update", "/finalizers") {
-		add(rule.Advice, "the operator creates objects and may not update %s/finalizers: clusters with the admission plugin OwnerReferencesPermissionEnforcement, such as OpenShift, refuse owner references to %s with blockOwnerDeletion", resource, crd.Name)
-	}
 	return all
 }
 
 func hasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Subresources != nil && v.Subresources.Status != nil
-	})
-}
-
-// unowned are resources whose objects have no owner, or that are not stored.
-var unowned = []string{
-	"events", "leases", "tokenreviews", "subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews",
-	"selfsubjectrulesreviews",
-}
-
-// creates reports whether rules let the operator create objects that can have an owner.
-func creates(rules []rbacv1.PolicyRule) bool {
-	return slices.ContainsFunc(rules, func(one rbacv1.PolicyRule) bool {
-		return (slices.Contains(one.Verbs, "create") || slices.Contains(one.Verbs, "*")) &&
-			slices.ContainsFunc(one.Resources, func(resource string) bool {
-				return !strings.Contains(resource, "/") && !slices.Contains(unowned, resource)
-			})
 	})
 }
 

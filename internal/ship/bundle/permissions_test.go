@@ -13,7 +13,6 @@ func TestPermissions(t *testing.T) {
 	t.Parallel()
 	const (
 		watches  = "{apiGroups: [light.example.com], resources: [lamps], verbs: [get, list, watch]}"
-		pods     = ", {apiGroups: [''], resources: [pods], verbs: [create]}"
 		status   = "    storage: true\n    subresources: {status: {}}\n"
 		clusters = "{type: OwnNamespace, supported: true}"
 	)
@@ -38,9 +37,7 @@ func TestPermissions(t *testing.T) {
 		"status":            {rules: watches + ", {apiGroups: [light.example.com], resources: [lamps, lamps/status], verbs: [update]}", status: true},
 		"all status":        {rules: watches + ", {apiGroups: [light.example.com], resources: [lamps, '*/status'], verbs: [patch]}", status: true},
 		"status of nothing": {rules: watches + ", {apiGroups: [light.example.com], resources: [lamps/status], verbs: [update]}", want: []string{"lamps.light.example.com has no subresource status"}},
-		"no finalizers":     {rules: watches + pods, want: []string{"may not update lamps/finalizers"}},
-		"finalizers":        {rules: watches + pods + ", {apiGroups: [light.example.com], resources: [lamps/finalizers], verbs: [update]}"},
-		"only events":       {rules: watches + ", {apiGroups: ['', events.k8s.io], resources: [events], verbs: [create, patch]}"},
+		"finalizers":        {rules: watches + ", {apiGroups: [light.example.com], resources: [lamps/finalizers], verbs: [update]}"},
 		"singular":          {rules: watches + ", {apiGroups: [apps], resources: [deployment], verbs: [get]}", want: []string{"warning spec.install.spec.clusterPermissions[0].rules[1]: Kubernetes has no resource deployment in apps"}},
 		"other group":       {rules: watches + ", {apiGroups: [''], resources: [deployments, pods/log], verbs: [get]}", want: []string{"Kubernetes has no resource deployments in the core group"}},
 		"one of the groups": {rules: watches + ", {apiGroups: ['', apps], resources: [deployments, pods], verbs: [get]}"},
