@@ -23,7 +23,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// A bug counts as found if a failure is about its invariant, and not by a flaky finding or a note.
+// A bug counts as found if a failure is about its invariant, and not by a flaky finding or a note. Unused permissions are always a note.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	of := func(name string, runs int, found ...finding.Finding) result {
@@ -45,13 +45,17 @@ func TestWrite(t *testing.T) {
 		of("other", 5, finding.Finding{Property: finding.Silent, Message: "d"}),
 		of("missed", 5),
 	}
+	unused := of("unused", 5, finding.Finding{Property: finding.Needed, Message: "e", Level: finding.Note})
+	unused.operator.Property = finding.Needed
+	all = append(all, unused)
 	var out strings.Builder
 	if err := write(&out, settings{budget: time.Minute}, all); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"| `found` | `same-state` | same-state | 3 | 5 | 30.00 s |", "| `flaky` | `same-state` | same-state (flaky) | – | 5 | 30.00 s |",
-		"| `noted` | `same-state` | nothing | – | 5 | 30.00 s |", "| `other` | `same-state` | silent | – | 5 | 30.00 s |", "1 of 5, 20 %", "| ≥ 95 % | no |",
+		"| `noted` | `same-state` | nothing | – | 5 | 30.00 s |", "| `other` | `same-state` | silent | – | 5 | 30.00 s |", "2 of 6, 33 %",
+		"| `unused` | `needed` | needed | 5 | 5 | 30.00 s |", "| ≥ 95 % | no |",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is missing in\n%s", want, &out)

@@ -24,7 +24,7 @@ type result struct {
 // bug returns the finding that is caused by the operator's bug, or nil.
 func (r result) bug() *finding.Finding {
 	i := slices.IndexFunc(r.Findings, func(f finding.Finding) bool {
-		return f.Fails() && !f.Flaky && (f.Property == r.operator.Property || slices.Contains(r.operator.Also, f.Property))
+		return r.counts(f) && !f.Flaky && (f.Property == r.operator.Property || slices.Contains(r.operator.Also, f.Property))
 	})
 	if i < 0 {
 		return nil
@@ -32,8 +32,18 @@ func (r result) bug() *finding.Finding {
 	return &r.Findings[i]
 }
 
-// after returns the number of test cases up to the one that showed the bug. It is 1 if the run without faults shows it.
+// counts reports whether a finding is what the operator's entry is about: a failure, or a note about permissions that are never used, which
+// harm nobody.
+func (r result) counts(f finding.Finding) bool {
+	return f.Fails() || f.Property == finding.Needed && r.operator.Property == finding.Needed
+}
+
+// after returns the number of test cases up to the one that showed the bug. It is 1 if the run without faults shows it. All test cases together
+// show which permissions are never used.
 func (r result) after() int {
+	if r.operator.Property == finding.Needed {
+		return r.Plans.Run
+	}
 	key := r.bug().Key()
 	return max(1, 1+slices.IndexFunc(r.Runs, func(run results.Run) bool { return slices.Contains(run.Findings, key) }))
 }
@@ -54,7 +64,7 @@ func (r result) verdict() string {
 		switch {
 		case f.Flaky:
 			word += " (flaky)"
-		case !f.Fails():
+		case !r.counts(f):
 			continue
 		}
 		if !slices.Contains(all, word) {
