@@ -76,3 +76,56 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
+
+// A finding that one plan could not repeat is confirmed by a later plan that shows it every time, and a flaky one never takes the place
+// of one that is confirmed.
+func TestAFlakyFindingIsConfirmedByAnotherPlan(t *testing.T) {
+	t.Parallel()
+	s := &session{found: map[string]*finding.Finding{}}
+	show := func(plan string, flaky bool) *finding.Finding {
+		f := finding.Finding{Property: finding.SameState, Message: "the Job is missing", Flaky: flaky, Plan: &testplan.Plan{Name: plan}}
+		if s.known(f.Key()) {
+			return nil // it is not run again
+		}
+		s.confirmed(f, &runlog.Trace{})
+		return s.found[f.Key()]
+	}
+	if f := show("first", true); f == nil || !f.Flaky || f.Also != 0 {
+		t.Fatalf("the first plan: %+v", f)
+	}
+	if f := show("second", true); f == nil || !f.Flaky || f.Plan.Name != "first" || f.Also != 1 {
+		t.Fatalf("the second plan: %+v", f)
+	}
+	f := show("third", false)
+	if f == nil || f.Flaky || f.Plan.Name != "third" || f.Also != 2 {
+		t.Fatalf("the third plan: %+v", f)
+	}
+	if len(s.report.Timelines) != 1 {
+		t.Errorf("%d timelines", len(s.report.Timelines))
+	}
+	s.confirmed(finding.Finding{Property: f.Property, Message: f.Message, Flaky: true}, nil) // of a plan that ran at the same time
+	if f := s.found[f.Key()]; f.Flaky || f.Also != 3 {
+		t.Errorf("after another flaky finding: %+v", f)
+	}
+	if f := show("fifth", false); f != nil {
+		t.Errorf("a confirmed finding is confirmed again: %+v", f)
+	}
+}
+
+// The same finding is not confirmed by one plan after the other: that would take the time of all others.
+func TestAFlakyFindingIsConfirmedByFewPlans(t *testing.T) {
+	t.Parallel()
+	s := &session{found: map[string]*finding.Finding{}}
+	f := finding.Finding{Property: finding.Silent, Flaky: true}
+	plans := 0
+	for range 20 {
+		if s.known(f.Key()) {
+			continue
+		}
+		plans++
+		s.confirmed(f, nil)
+	}
+	if plans != flakyPlans || s.found[f.Key()].Also != 19 {
+		t.Errorf("%d plans confirmed it, and %d others showed it", plans, s.found[f.Key()].Also)
+	}
+}

@@ -172,7 +172,7 @@ func (s *session) patient() runner.Pace {
 }
 
 // sure confirms the findings of a run by running its plan again, with more patience, until they show twice, and returns a verdict for each.
-// A finding that another plan has already shown is only counted, and one that is accepted needs no confirmation.
+// A finding that another plan has already confirmed is only counted, and one that is accepted needs no confirmation.
 func (s *session) sure(ctx context.Context, p testplan.Plan, findings []finding.Finding, seen *runlog.Trace) ([]report.Verdict, error) {
 	verdicts := make([]report.Verdict, len(findings))
 	var open []int // the findings to confirm
@@ -306,34 +306,48 @@ func (s *session) waits(f finding.Finding) bool {
 	return false
 }
 
-// known reports whether a finding is already known, and counts it.
+// flakyPlans is the maximum number of plans by which a flaky finding is confirmed: another fault may show every time what the first one
+// showed once.
+const flakyPlans = 4
+
+// known reports whether a finding that a plan has shown needs no further confirmation, and counts the plan if so.
 func (s *session) known(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.found[key]
-	if f != nil {
-		f.Also++
+	if f == nil || f.Flaky && f.Also+1 < flakyPlans {
+		return false
 	}
-	return f != nil
+	f.Also++
+	return true
 }
 
-// confirmed adds a finding with the run that shows it.
+// confirmed adds a finding with the run that shows it. A finding that showed twice takes the place of a flaky one.
 func (s *session) confirmed(f finding.Finding, seen *runlog.Trace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.found[f.Key()]; known != nil {
-		known.Also++
-		return
+		f.Also = known.Also + 1
+		if f.Flaky || !known.Flaky {
+			known.Also = f.Also
+			return
+		}
 	}
 	s.found[f.Key()] = &f
-	line := report.Timeline{Key: f.Key()}
+	s.show(f, seen)
+}
+
+// show adds the timeline of a finding to the report, in place of an earlier one.
+func (s *session) show(f finding.Finding, seen *runlog.Trace) {
+	s.report.Timelines = slices.DeleteFunc(s.report.Timelines, func(t report.Timeline) bool { return t.Key == f.Key() })
+	if seen == nil {
+		return
+	}
+	line := report.Timeline{Key: f.Key(), Failing: *report.CourseOf(seen)}
 	if len(s.learnt) > 0 && seen != &s.learnt[0] {
 		line.Reference = report.CourseOf(&s.learnt[0])
 	}
-	if seen != nil {
-		line.Failing = *report.CourseOf(seen)
-		s.report.Timelines = append(s.report.Timelines, line)
-	}
+	s.report.Timelines = append(s.report.Timelines, line)
 }
 
 // ran records a run.
