@@ -326,27 +326,36 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// chosen returns plans in the order of their execution. It alternates between a plan with faults (sweeps come first), a plan
-// with a changed field, and, every second time, a plan with another workload.
+// chosen returns plans in the order of their execution. Sweeps come first, between plans that change fields and plans with other
+// workloads; then plans with single faults take their place.
 func (s *session) chosen() []testplan.Plan {
 	if s.restless() {
 		s.report.Notes = append(s.report.Notes, s.unrest()+": no plan was run, as there is no state to compare with")
 		return nil
 	}
+	sweeps := testplan.Sweeps(s.learnt, s.base)
 	faulty := testplan.Of(s.learnt, s.base, testplan.Options{Seed: s.Seed, Limit: s.Plans})
 	for i := range faulty {
 		faulty[i] = short(faulty[i])
 	}
-	faulty = append(testplan.Sweeps(s.learnt, s.base), faulty...)
-	var all []testplan.Plan
 	changes, others := s.changes(), plain(s.workloads())
+	var all []testplan.Plan
+	for len(sweeps) > 0 {
+		all = inTurn(all, &sweeps, &changes, &sweeps, &others, &sweeps, &changes, &sweeps)
+	}
 	for len(faulty)+len(changes)+len(others) > 0 {
-		for _, from := range []*[]testplan.Plan{&faulty, &changes, &others, &faulty, &changes} {
-			all, *from = first(all, *from)
-		}
+		all = inTurn(all, &faulty, &changes, &others, &faulty, &changes)
 	}
 	s.report.Plans.Planned = len(all)
 	return all[:min(len(all), s.Plans)]
+}
+
+// inTurn moves the first plan of each list to the end of all.
+func inTurn(all []testplan.Plan, lists ...*[]testplan.Plan) []testplan.Plan {
+	for _, from := range lists {
+		all, *from = first(all, *from)
+	}
+	return all
 }
 
 // changes returns plans that each change a field. If a change removes something, there is an additional plan in which the
@@ -453,12 +462,12 @@ func (s *session) workloads() []workload.Workload {
 		all = append(all, drifting)
 	}
 	all = append(all, workload.Around(s.Samples, s.CRDs)...)
-	all = append(all, workload.Failing(s.base, children)...)
 	if stay := workload.Bystanders(children); len(stay) > 0 {
 		beside := workload.WithBystanders(s.base, stay)
 		beside.Name = "bystanders"
 		all = append(all, beside)
 	}
+	all = append(all, workload.Failing(s.base, children)...)
 	return all
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Smaller returns plans that are smaller than a plan, the smallest first: with fewer faults, with a shorter
+// Smaller returns plans that are smaller than a plan, the smallest first: with fewer faults, with fewer changed fields, with a shorter
 // workload, or with faults that are injected once. To shrink a plan, a caller takes the first of them that still fails
 // and calls Smaller again, until none fails.
 //
@@ -26,6 +26,11 @@ func Smaller(p Plan) []Plan {
 		for i := range p.Faults {
 			all = append(all, with(p, p.Workload.Steps, []fault.Fault{p.Faults[i]}))
 		}
+	}
+	for _, half := range workload.Halves(p.Workload) {
+		smaller := p
+		smaller.Workload = half
+		all = append(all, smaller)
 	}
 	steps := p.Workload.Steps
 	for n := 1; n < len(steps); n++ {

@@ -19,8 +19,14 @@ type sweep struct {
 // bugs whose effect a later event repairs: single faults follow for those.
 var sweeps = []sweep{
 	{"conflicts", "the first attempt of every update fails with a conflict", onWrites(fault.Conflict, fault.Before, "update", "patch")},
+	{"conflict with the last write", "the last write in every step fails with a conflict, and no other change follows", lastConflicts},
 	{"killed after every write", "the operator is killed each time that it has written something", onWrites(fault.Kill, fault.Effect)},
 	{"errors", "the first attempt of every write fails with a server error", onWrites(fault.ServerError, fault.Before)},
+	{"away when a child changes", "the operator is away each time that another client changes a child for the last time in a step", missing(childless)},
+	{"away when a custom resource changes", "the operator is away each time that a custom resource changes", missing(absent)},
+	{"two instances", "a second instance starts when the operator is about to write for the first time in each step", secondInstances},
+	{"old custom resources", "in every step, the operator begins again and sees the custom resources of the step before", oldRequests},
+	{"half of the step before", "in every step, the operator begins again and sees the custom resources in the middle of the step before", halfBefore},
 	{"stale caches", "the operator's view of every kind is stale at the first change in every step", staleViews},
 	{"watches end", "each watch ends after the first change that it shows", endingWatches},
 	{"timeouts after the effect", "every write takes effect, and the first answer is a timeout", onWrites(fault.TimeOut, fault.Effect)},
@@ -90,6 +96,41 @@ func onWrites(kind fault.Kind, moment fault.Moment, verbs ...string) func(*cours
 	}
 }
 
+// lastConflicts returns a conflict for the last update in each step, which nothing repairs that happens later in the step.
+func lastConflicts(c *course) []fault.Fault {
+	var all []fault.Fault
+	for step := range c.steps {
+		if p, any := c.lastUpdate(step); any {
+			all = append(all, fault.Fault{Kind: fault.Conflict, Moment: fault.Before, On: p.on})
+		}
+	}
+	return all
+}
+
+// missing returns a function that returns the absences of a class.
+func missing(class string) func(*course) []fault.Fault {
+	return func(c *course) []fault.Fault {
+		var all []fault.Fault
+		for _, one := range absences(c) {
+			if one.certain && one.class == class {
+				all = append(all, one.faults...)
+			}
+		}
+		return all
+	}
+}
+
+// secondInstances returns faults by which a second instance starts at the first write in each step.
+func secondInstances(c *course) []fault.Fault {
+	var all []fault.Fault
+	for _, p := range c.writes {
+		if p.nth == 0 && p.on.Nth <= maxAttempts {
+			all = append(all, fault.Fault{Kind: fault.Overlap, Moment: fault.Before, On: p.on})
+		}
+	}
+	return all
+}
+
 // onReads returns an error for each read before a write.
 func onReads(c *course) []fault.Fault {
 	var all []fault.Fault
@@ -113,6 +154,40 @@ func staleViews(c *course) []fault.Fault {
 		}
 		seen[key] = true
 		all = append(all, fault.Fault{Kind: fault.Hold, View: one.Resource, On: one.on})
+	}
+	return all
+}
+
+// oldRequests returns faults by which the operator begins again, late in each step in which no custom resource is deleted, and sees the
+// custom resources of the step before, and everything else as it is. They are for operators that delete objects: what they delete by
+// such a view is lost.
+func oldRequests(c *course) []fault.Fault {
+	if !c.deletes() {
+		return nil
+	}
+	var all []fault.Fault
+	for step := 1; step < len(c.steps); step++ {
+		if one, any := c.lastChange(step); any && !c.ends(step) {
+			all = append(all, fault.Fault{Kind: fault.Past, View: c.asked, Step: c.steps[step-1].Name, On: one.on})
+		}
+	}
+	return all
+}
+
+// halfBefore returns faults by which the operator begins again with its last write in each step in which no custom resource is deleted,
+// and sees the custom resources as they were before it wrote them last in the step before. They are for operators that delete objects,
+// as those of oldRequests are.
+func halfBefore(c *course) []fault.Fault {
+	if !c.deletes() {
+		return nil
+	}
+	var all []fault.Fault
+	for step := 1; step < len(c.steps); step++ {
+		p, any := c.lastWrite(step)
+		to, before := c.lastRequest(step - 1)
+		if any && before && !c.ends(step) {
+			all = append(all, fault.Fault{Kind: fault.Past, Moment: fault.Answer, To: to.on, On: p.on})
+		}
 	}
 	return all
 }

@@ -187,6 +187,16 @@ func (c *course) lastWrite(step int) (last point, any bool) {
 	return last, any
 }
 
+// lastUpdate returns the last update in a step, unless the operator repeats it without end.
+func (c *course) lastUpdate(step int) (last point, any bool) {
+	for _, p := range c.writes {
+		if p.step == step && (p.request.Verb == "update" || p.request.Verb == "patch") {
+			last, any = p, p.on.Nth <= maxAttempts
+		}
+	}
+	return last, any
+}
+
 // lastChange returns the last change in a step by a client other than the operator that the operator sees.
 func (c *course) lastChange(step int) (last change, any bool) {
 	for _, one := range c.changes {
@@ -195,6 +205,28 @@ func (c *course) lastChange(step int) (last change, any bool) {
 		}
 	}
 	return last, any
+}
+
+// lastRequest returns the operator's last write of a custom resource in a step, other than that of its status.
+func (c *course) lastRequest(step int) (last point, any bool) {
+	for _, p := range c.writes {
+		if p.step == step && p.request.Resource == c.asked && p.request.Subresource == "" {
+			last, any = p, true
+		}
+	}
+	return last, any
+}
+
+// deletes reports whether the operator deletes objects.
+func (c *course) deletes() bool {
+	return slices.ContainsFunc(c.writes, func(p point) bool { return strings.HasPrefix(p.request.Verb, "delete") })
+}
+
+// ends reports whether a custom resource was deleted in a step.
+func (c *course) ends(step int) bool {
+	return slices.ContainsFunc(c.changes, func(one change) bool {
+		return one.step == step && one.Resource == c.asked && one.Type == "DELETED"
+	})
 }
 
 // gone reports whether an object was deleted in a step.

@@ -88,7 +88,7 @@ func failuresOf(children []*unstructured.Unstructured) []string {
 	for _, child := range children {
 		switch RefOf(child).GroupKind().String() {
 		case "Pod", "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps":
-			return []string{LostNode, "image-pull", "crash-loop", "never-ready"}
+			return []string{"never-ready", LostNode, "image-pull", "crash-loop"}
 		}
 	}
 	return nil

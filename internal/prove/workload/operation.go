@@ -28,13 +28,15 @@ type Options struct {
 type operation struct {
 	crd.Variant
 	crd.Foretold
+	kind   *crd.Kind
 	sample *unstructured.Unstructured
 	unmet  *Ref
 }
 
 // Operations returns workloads that each change one field of one custom resource, and change it back:
 // for each field in the definitions other values, values at its bounds, and no value; blocks,
-// list items and map keys added and removed; lists in another order. One of the first workloads of
+// list items and map keys added and removed; lists in another order. The first workloads of each sample change
+// several fields at once. One of the first workloads of
 // each sample contains values that may be meaningless, each of which is reverted. The last workload of
 // each sample contains values that have to be rejected.
 //
@@ -51,8 +53,11 @@ func Operations(samples, crds []*unstructured.Unstructured, options Options) ([]
 	own, others := split(samples, crds)
 	all := slices.Concat(others, own)
 	operations, err := operationsOn(own, crds, all, options.Seed)
-	var changes, odd, refusals []Workload
+	var several, further, changes, odd, refusals []Workload
 	for _, sample := range own {
+		values, removals := together(sample, operations, all, own)
+		several = slices.Concat(several, first(values), removals)
+		further = append(further, values[len(first(values)):]...)
 		if w, ok := senseless(sample, operations, all, own); ok {
 			odd = append(odd, w)
 		}
@@ -60,15 +65,15 @@ func Operations(samples, crds []*unstructured.Unstructured, options Options) ([]
 			refusals = append(refusals, w)
 		}
 	}
-	limit := max(cmp.Or(options.Limit, DefaultLimit)-len(refusals)-len(odd), 1)
+	limit := max(cmp.Or(options.Limit, DefaultLimit)-len(several)-len(further)-len(refusals)-len(odd), 1)
 	for _, o := range operations {
 		if o.Wrong || o.Refused != nil && o.New != nil || len(changes) == limit {
 			continue
 		}
 		changes = append(changes, o.workload(all, own))
 	}
-	changes = slices.Insert(changes, min(promised, len(changes)), odd...)
-	return append(changes, refusals...), err
+	changes = slices.Insert(changes, min(promised, len(changes)), append(odd, further...)...)
+	return slices.Concat(several, changes, refusals), err
 }
 
 // operationsOn returns the changes of all samples, the most promising first. The error says why there
@@ -86,7 +91,7 @@ func operationsOn(own, crds, all []*unstructured.Unstructured, seed uint64) ([]o
 		}
 		foretell := kind.Foretell(sample)
 		for _, variant := range kind.Variants(sample) {
-			o := operation{Variant: variant, Foretold: foretell(variant.Object), sample: sample}
+			o := operation{Variant: variant, Foretold: foretell(variant.Object), kind: kind, sample: sample}
 			if o.Refused == nil {
 				o.unmet = unmet(variant, all)
 			}

@@ -146,7 +146,7 @@ func TestOperationsOfSamplesThatAreWrong(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-		if len(others) < 30 || !strings.HasPrefix(others[0].Name, "Website/blog ") {
+		if len(others) < 30 || !strings.HasPrefix(others[0].Name, "Website/blog") {
 			t.Errorf("%d operations on what is right", len(others))
 		}
 		if got := workload.Sample(samples, crds); got.Steps[1].Name != "spec.deployment.replicas: 3" {
