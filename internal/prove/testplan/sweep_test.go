@@ -2,6 +2,7 @@ package testplan_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,8 @@ update configmaps/b unchanged
 			"after the effect on update configmaps a #1 in step change; after the effect on update boxes/status a #1 in step change",
 		"sweep: stale caches: boxes on event boxes a ADDED #1 in step create; configmaps on event configmaps a ADDED #1 in step create; " +
 			"boxes on event boxes a MODIFIED #1 in step change; configmaps on event configmaps a MODIFIED #1 in step change",
+		"sweep: conflict with the last write: on update boxes/status a #1 in step create; on update boxes/status a #1 in step change",
+		"sweep: two instances: on create configmaps a #1 in step create; on update configmaps a #1 in step change",
 		"sweep: expired tokens: on create configmaps a #1 in step create; on update configmaps a #1 in step change",
 		"sweep: watches end: on watch boxes #1; on watch configmaps #1",
 	} {
@@ -80,6 +83,64 @@ func TestLargeSweepsAreSplit(t *testing.T) {
 	}
 	if faults != 30 {
 		t.Errorf("the parts have %d faults of 30", faults)
+	}
+}
+
+// Sweeps with old views are for operators that delete objects. The views are those of the step before, in steps at whose end the custom
+// resource exists.
+func TestSweepsOfOldViews(t *testing.T) {
+	t.Parallel()
+	const trace = `
+trace
+step create
+watch boxes
+watch configmaps
+ADDED boxes/a
+update boxes/a
+create configmaps/a
+MODIFIED configmaps/a
+step change
+MODIFIED boxes/a
+update configmaps/a
+MODIFIED configmaps/a
+step delete
+MODIFIED boxes/a
+%s configmaps/a
+DELETED configmaps/a
+update boxes/a
+DELETED boxes/a
+step recreate
+ADDED boxes/a
+create configmaps/a
+MODIFIED configmaps/a
+`
+	for verb, want := range map[string]map[string]string{
+		"delete": {
+			"old custom resources":    "boxes on event configmaps a MODIFIED #2 in step change from create; boxes on event configmaps a MODIFIED #1 in step recreate from delete",
+			"half of the step before": "on update configmaps a #1 in step change, back before update boxes a #1 in step create; on create configmaps a #1 in step recreate, back before update boxes a #1 in step delete",
+		},
+		"update": {},
+	} {
+		refs, _ := parsed(t, fmt.Sprintf(trace, verb))
+		got := map[string]string{}
+		for _, p := range testplan.Sweeps(refs, workload.Workload{Name: "w"}) {
+			name := strings.TrimSuffix(strings.TrimPrefix(p.Name, "sweep: "), " | w")
+			if !strings.HasPrefix(name, "old ") && !strings.HasPrefix(name, "half ") {
+				continue
+			}
+			var on []string
+			for _, f := range p.Faults {
+				place := strings.TrimPrefix(strings.TrimPrefix(f.String(), "past "), "after the answer ")
+				if f.Step != "" {
+					place += " from " + f.Step
+				}
+				on = append(on, place)
+			}
+			got[name] = strings.Join(on, "; ")
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("an operator that is to %s: %q", verb, got)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func TestNoChildren(t *testing.T) {
 	if got := workload.Failing(w, nil); len(got) != 0 {
 		t.Errorf("failing: %v", got)
 	}
-	if got := workload.Failing(w, []*unstructured.Unstructured{object(t, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}}")}); len(got) != 4 || written(got[1]) != "image-pull\n    create: +a\n    fail: image-pull: fail image-pull\n    heal: heal =create\n" {
+	if got := workload.Failing(w, []*unstructured.Unstructured{object(t, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}}")}); len(got) != 4 || written(got[2]) != "image-pull\n    create: +a\n    fail: image-pull: fail image-pull\n    heal: heal =create\n" {
 		t.Errorf("failing: %v", got)
 	}
 	if got := workload.WithDrift(workload.Workload{}, read(t, "testdata/children/children.yaml")); len(got.Steps) != 0 {

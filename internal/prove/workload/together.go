@@ -66,7 +66,7 @@ func group(sample *unstructured.Unstructured, operations []operation, all, own [
 	for _, o := range operations {
 		fields := changedFields(sample, o.Object)
 		with := withFields(object, o.Object, fields)
-		if len(taken) >= maxTogether || overlap(taken, fields) || !accepted(o.kind, sample, with) {
+		if len(taken) >= maxTogether || whole(fields) || overlap(taken, fields) || !accepted(o.kind, sample, with) {
 			left = append(left, o)
 			continue
 		}
@@ -82,6 +82,11 @@ func group(sample *unstructured.Unstructured, operations []operation, all, own [
 		{Name: "back", Apply: []*unstructured.Unstructured{sample}, Same: create},
 		{Name: remove, Delete: refsOf(own)},
 	}}, left, true
+}
+
+// whole reports whether the whole spec, or another top-level field, is among the fields: then no other can be changed with it.
+func whole(fields [][]string) bool {
+	return slices.ContainsFunc(fields, func(f []string) bool { return len(f) == 1 })
 }
 
 // accepted reports whether an object is valid as a new one and as a change of the sample, and whether the change back is.
