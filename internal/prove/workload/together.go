@@ -50,13 +50,12 @@ func (o operation) joins() bool {
 	if o.Wrong || o.Refused != nil || o.New != nil || o.Back != nil || o.Same || o.unmet != nil {
 		return false
 	}
-	switch value := o.Value.(type) {
-	case bool:
-		return false
-	case int64:
-		return value != 0
+	for _, value := range []any{o.Old, o.Value} {
+		if _, boolean := value.(bool); boolean {
+			return false
+		}
 	}
-	return o.Value == nil || !o.Guess
+	return o.Value == nil || !o.Guess && o.Value != int64(0)
 }
 
 // group makes a workload of the first operations that can be made together, and returns the others. It returns false if there are not
@@ -66,7 +65,7 @@ func group(sample *unstructured.Unstructured, operations []operation, all, own [
 	for _, o := range operations {
 		fields := changedFields(sample, o.Object)
 		with := withFields(object, o.Object, fields)
-		if len(taken) >= maxTogether || whole(fields) || overlap(taken, fields) || !accepted(o.kind, sample, with) {
+		if len(taken) >= maxTogether || whole(fields) || emptied(with, fields) || overlap(taken, fields) || !accepted(o.kind, sample, with) {
 			left = append(left, o)
 			continue
 		}
@@ -87,6 +86,14 @@ func group(sample *unstructured.Unstructured, operations []operation, all, own [
 // whole reports whether the whole spec, or another top-level field, is among the fields: then no other can be changed with it.
 func whole(fields [][]string) bool {
 	return slices.ContainsFunc(fields, func(f []string) bool { return len(f) == 1 })
+}
+
+// emptied reports whether a block of one of the fields is empty: server-side apply sets it to null, which is another change.
+func emptied(object *unstructured.Unstructured, fields [][]string) bool {
+	return slices.ContainsFunc(fields, func(f []string) bool {
+		block, found, _ := unstructured.NestedMap(object.Object, f[:len(f)-1]...)
+		return found && len(block) == 0
+	})
 }
 
 // accepted reports whether an object is valid as a new one and as a change of the sample, and whether the change back is.
