@@ -141,7 +141,7 @@ func failures(all []result) []report.Figure {
 	var each []time.Duration
 	for _, r := range all {
 		each = append(each, r.perCase())
-		if r.verdict() != "" {
+		if slices.ContainsFunc(r.Findings, func(f finding.Finding) bool { return f.Fails() }) {
 			count++
 		}
 	}

@@ -154,6 +154,7 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	activity, _ := w.proxy.Activity()
 	switch {
 	case activity.Disturbed:
+		w.waited = time.Now() // silence does not count before the operator sees the present: it has not reacted to it yet
 		return "a fault is in progress", 0
 	case activity.Open > 0 && len(w.rhythm) == 0:
 		return "a request is under way", 0
