@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/operon-framework/operon/internal/prove/clusterwatch"
+	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/runner"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -38,6 +41,23 @@ func TestSilenceBeforeItIsSeen(t *testing.T) {
 	stop := slow(gate, 2*quick.Unsure)
 	defer stop()
 	checkLife(t, carry(t, stage, life))
+}
+
+// How long an operator was silent with an old view does not count: it reacts only when it sees the present.
+func TestSilenceWithAnOldView(t *testing.T) {
+	t.Parallel()
+	thinks := func() error {
+		<-time.After(quick.Unsure / 2) // an operator that sends no request for a moment
+		return nil
+	}
+	seen := carry(t, newStage(t, runner.Function(boxOperator{before: thinks}.run)), life, fault.Fault{
+		Kind: fault.Hold, View: "boxes", Quiet: metav1.Duration{Duration: 2 * quick.Unsure}, For: metav1.Duration{Duration: quick.Patience},
+		On: fault.Match{Verb: fault.Event, Group: boxKind.Group, Resource: "boxes", Type: "MODIFIED", Step: "change", Nth: 1},
+	})
+	if len(seen.Struck) != 1 {
+		t.Errorf("the fault was injected %d times", len(seen.Struck))
+	}
+	checkLife(t, seen)
 }
 
 // slow delays watches: their events pass only from time to time.
