@@ -86,25 +86,28 @@ const (
 	manyReads = 20
 )
 
-// most returns the most frequent of the selected requests, and its count.
+// most returns the most frequent of the selected requests, and its count. Of requests that are about as frequent, because they are sent
+// together, it returns the same one in each run.
 func most(requests []requestlog.Request, of func(*requestlog.Request) bool) (requestlog.Request, int) {
-	times := map[string]int{}
+	times, top := map[string]int{}, 0
+	for i := range requests {
+		if r := &requests[i]; of(r) {
+			times[words(r)]++
+			top = max(top, times[words(r)])
+		}
+	}
 	var best requestlog.Request
 	for i := range requests {
 		r := &requests[i]
-		if !of(r) {
-			continue
-		}
-		times[r.Verb+" "+r.Target()]++
-	}
-	for i := range requests {
-		r := &requests[i]
-		if of(r) && (best.Verb == "" || times[r.Verb+" "+r.Target()] > times[best.Verb+" "+best.Target()]) {
+		if of(r) && times[words(r)]*10 >= top*9 && (best.Verb == "" || words(r) < words(&best)) {
 			best = *r
 		}
 	}
-	return best, times[best.Verb+" "+best.Target()]
+	return best, times[words(&best)]
 }
+
+// words returns the verb and the resource of a request.
+func words(r *requestlog.Request) string { return r.Verb + " " + r.Target() }
 
 // about returns a reference to the object of a request, or nil if its kind is not known.
 func (m *moment) about(r *requestlog.Request) *workload.Ref {

@@ -175,16 +175,13 @@ func oldRequests(c *course) []fault.Fault {
 }
 
 // halfBefore returns faults by which the operator begins again with its last write in each step in which no custom resource is deleted,
-// and sees the custom resources as they were before it wrote them last in the step before. They are for operators that delete objects,
-// as those of oldRequests are.
+// and sees the custom resources as they were before it first wrote them in the step before. They are for operators that write custom
+// resources themselves: such a write may overwrite what the user has asked for since.
 func halfBefore(c *course) []fault.Fault {
-	if !c.deletes() {
-		return nil
-	}
 	var all []fault.Fault
 	for step := 1; step < len(c.steps); step++ {
 		p, any := c.lastWrite(step)
-		to, before := c.lastRequest(step - 1)
+		to, before := c.firstRequest(step - 1)
 		if any && before && !c.ends(step) {
 			all = append(all, fault.Fault{Kind: fault.Past, Moment: fault.Answer, To: to.on, On: p.on})
 		}

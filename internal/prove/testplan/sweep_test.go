@@ -86,8 +86,8 @@ func TestLargeSweepsAreSplit(t *testing.T) {
 	}
 }
 
-// Sweeps with old views are for operators that delete objects. The views are those of the step before, in steps at whose end the custom
-// resource exists.
+// The views are those of the step before, in steps at whose end the custom resource exists. Whole old views are for operators that delete
+// objects.
 func TestSweepsOfOldViews(t *testing.T) {
 	t.Parallel()
 	const trace = `
@@ -119,7 +119,9 @@ MODIFIED configmaps/a
 			"old custom resources":    "boxes on event configmaps a MODIFIED #2 in step change from create; boxes on event configmaps a MODIFIED #1 in step recreate from delete",
 			"half of the step before": "on update configmaps a #1 in step change, back before update boxes a #1 in step create; on create configmaps a #1 in step recreate, back before update boxes a #1 in step delete",
 		},
-		"update": {},
+		"update": {
+			"half of the step before": "on update configmaps a #1 in step change, back before update boxes a #1 in step create; on create configmaps a #1 in step recreate, back before update boxes a #1 in step delete",
+		},
 	} {
 		refs, _ := parsed(t, fmt.Sprintf(trace, verb))
 		got := map[string]string{}

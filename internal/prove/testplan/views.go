@@ -207,14 +207,15 @@ func (c *course) lastChange(step int) (last change, any bool) {
 	return last, any
 }
 
-// lastRequest returns the operator's last write of a custom resource in a step, other than that of its status.
-func (c *course) lastRequest(step int) (last point, any bool) {
-	for _, p := range c.writes {
-		if p.step == step && p.request.Resource == c.asked && p.request.Subresource == "" {
-			last, any = p, true
-		}
+// firstRequest returns the operator's first write of a custom resource in a step, other than that of its status.
+func (c *course) firstRequest(step int) (point, bool) {
+	i := slices.IndexFunc(c.writes, func(p point) bool {
+		return p.step == step && p.request.Resource == c.asked && p.request.Subresource == ""
+	})
+	if i < 0 {
+		return point{}, false
 	}
-	return last, any
+	return c.writes[i], true
 }
 
 // deletes reports whether the operator deletes objects.
