@@ -24,8 +24,8 @@ var sweeps = []sweep{
 	{"errors", "the first attempt of every write fails with a server error", onWrites(fault.ServerError, fault.Before)},
 	{"away when a child changes", "the operator is away each time that another client changes a child for the last time in a step", missing(childless)},
 	{"away when a custom resource changes", "the operator is away each time that a custom resource changes", missing(absent)},
-	{"two instances", "a second instance starts when the operator is about to write for the first time in each step", secondInstances},
-	{"old custom resources", "in every step, the operator begins again and sees the custom resources of the step before", oldRequests},
+	{"two instances", "a second instance starts when the operator is about to write for the first time in each step", onFirstWrites(fault.Overlap)},
+	{"old custom resources", "in every step, the operator begins again and sees the custom resources of the step before", oldCustomResources},
 	{"half of the step before", "in every step, the operator begins again and sees the custom resources in the middle of the step before", halfBefore},
 	{"stale caches", "the operator's view of every kind is stale at the first change in every step", staleViews},
 	{"watches end", "each watch ends after the first change that it shows", endingWatches},
@@ -33,7 +33,7 @@ var sweeps = []sweep{
 	{"killed before every write", "the operator is killed each time that it is about to write something", onWrites(fault.Kill, fault.Before)},
 	{"timeouts", "the first attempt of every write times out without effect", onWrites(fault.TimeOut, fault.Before)},
 	{"failing reads", "the first attempt of every read before a write fails with a server error", onReads},
-	{"expired tokens", "the operator's token expires before the first write in each step", expiries},
+	{"expired tokens", "the operator's token expires before the first write in each step", onFirstWrites(fault.Expire)},
 	{"slow answers", "every write is seen by the watches before it is answered", onWrites(fault.Delay, fault.Effect)},
 }
 
@@ -120,15 +120,17 @@ func missing(class string) func(*course) []fault.Fault {
 	}
 }
 
-// secondInstances returns faults by which a second instance starts at the first write in each step.
-func secondInstances(c *course) []fault.Fault {
-	var all []fault.Fault
-	for _, p := range c.writes {
-		if p.nth == 0 && p.on.Nth <= maxAttempts {
-			all = append(all, fault.Fault{Kind: fault.Overlap, Moment: fault.Before, On: p.on})
+// onFirstWrites returns a function that returns a fault before the first write in each step.
+func onFirstWrites(kind fault.Kind) func(*course) []fault.Fault {
+	return func(c *course) []fault.Fault {
+		var all []fault.Fault
+		for _, p := range c.writes {
+			if p.nth == 0 && p.on.Nth <= maxAttempts {
+				all = append(all, fault.Fault{Kind: kind, Moment: fault.Before, On: p.on})
+			}
 		}
+		return all
 	}
-	return all
 }
 
 // onReads returns an error for each read before a write.
@@ -158,10 +160,10 @@ func staleViews(c *course) []fault.Fault {
 	return all
 }
 
-// oldRequests returns faults by which the operator begins again, late in each step in which no custom resource is deleted, and sees the
+// oldCustomResources returns faults by which the operator begins again, late in each step in which no custom resource is deleted, and sees the
 // custom resources of the step before, and everything else as it is. They are for operators that delete objects: what they delete by
 // such a view is lost.
-func oldRequests(c *course) []fault.Fault {
+func oldCustomResources(c *course) []fault.Fault {
 	if !c.deletes() {
 		return nil
 	}
@@ -181,7 +183,7 @@ func halfBefore(c *course) []fault.Fault {
 	var all []fault.Fault
 	for step := 1; step < len(c.steps); step++ {
 		p, any := c.lastWrite(step)
-		to, before := c.firstRequest(step - 1)
+		to, before := c.firstOwnWrite(step - 1)
 		if any && before && !c.ends(step) {
 			all = append(all, fault.Fault{Kind: fault.Past, Moment: fault.Answer, To: to.on, On: p.on})
 		}
@@ -195,17 +197,6 @@ func endingWatches(c *course) []fault.Fault {
 	for _, one := range watches(c) {
 		if f := one.faults[0]; f.Events == 1 {
 			all = append(all, f)
-		}
-	}
-	return all
-}
-
-// expiries returns faults by which the token expires before the first write in each step.
-func expiries(c *course) []fault.Fault {
-	var all []fault.Fault
-	for _, p := range c.writes {
-		if p.nth == 0 && p.on.Nth <= maxAttempts {
-			all = append(all, fault.Fault{Kind: fault.Expire, Moment: fault.Before, On: p.on})
 		}
 	}
 	return all

@@ -49,6 +49,7 @@ update configmaps/b unchanged
 		"sweep: stale caches: boxes on event boxes a ADDED #1 in step create; configmaps on event configmaps a ADDED #1 in step create; " +
 			"boxes on event boxes a MODIFIED #1 in step change; configmaps on event configmaps a MODIFIED #1 in step change",
 		"sweep: conflict with the last write: on update boxes/status a #1 in step create; on update boxes/status a #1 in step change",
+		"sweep: away when a custom resource changes: on event boxes a ADDED #1 in step create; on event boxes a MODIFIED #1 in step change",
 		"sweep: two instances: on create configmaps a #1 in step create; on update configmaps a #1 in step change",
 		"sweep: expired tokens: on create configmaps a #1 in step create; on update configmaps a #1 in step change",
 		"sweep: watches end: on watch boxes #1; on watch configmaps #1",

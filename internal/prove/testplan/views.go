@@ -207,8 +207,8 @@ func (c *course) lastChange(step int) (last change, any bool) {
 	return last, any
 }
 
-// firstRequest returns the operator's first write of a custom resource in a step, other than that of its status.
-func (c *course) firstRequest(step int) (point, bool) {
+// firstOwnWrite returns the operator's first write of a custom resource in a step, other than that of its status.
+func (c *course) firstOwnWrite(step int) (point, bool) {
 	i := slices.IndexFunc(c.writes, func(p point) bool {
 		return p.step == step && p.request.Resource == c.asked && p.request.Subresource == ""
 	})
