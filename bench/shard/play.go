@@ -30,6 +30,11 @@ func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error)
 	if err := c.fill(ctx, objectsOfPlay); err != nil {
 		return nil, err
 	}
+	tables, err := sharddrill.Record(ctx, c.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer tables.Stop()
 	play := &sharddrill.Play{
 		Seed: s.seed, Lease: s.lease, Between: 3 * time.Second, Pace: 60 * time.Millisecond, Least: 3, Most: 6,
 		Tell:  func(string, ...any) {},
@@ -50,7 +55,11 @@ func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error)
 	if err = errors.Join(err, c.allReady(ctx, objectsOfPlay), c.touch(ctx, objectsOfPlay), play.End()); err != nil {
 		return nil, err
 	}
-	writes, err := sharddrill.Read(c.Audit)
+	recorded, err := tables.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	writes, err := sharddrill.Read(c.Audit, recorded)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ rules:
   - level: RequestResponse
 `
 
-// Write is a write that the API server accepted.
+// Write is a write that took effect.
 type Write struct {
 	// Revision is the etcd revision of the write. For a deletion, it is the last revision before its response.
 	Revision uint64
@@ -69,8 +69,12 @@ type line struct {
 // agent precedes the name of a replica in its user agent.
 const agent = "/replica/"
 
-// Read returns the writes in a log, sorted by revision.
-func Read(path string) ([]Write, error) {
+// Tables are Leases with this suffix.
+const tableResource, tableSuffix = "leases", "-shards"
+
+// Read returns the writes in a log, sorted by revision, together with the recorded versions of tables: the log lacks the ones whose client did
+// not wait for the response.
+func Read(path string, tables []Write) ([]Write, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -93,6 +97,7 @@ func Read(path string) ([]Write, error) {
 			writes = append(writes, *w)
 		}
 	}
+	writes = append(writes, tables...)
 	place(writes)
 	slices.SortStableFunc(writes, func(a, b Write) int {
 		switch {
@@ -112,7 +117,7 @@ func (l *line) write(owners map[string]types.UID) (*Write, error) {
 	if l.ResponseStatus.Code >= 300 || strings.Contains(l.RequestURI, "dryRun=") {
 		return nil, nil
 	}
-	if resource == "leases" && !strings.HasSuffix(l.ObjectRef.Name, "-shards") {
+	if resource == tableResource && !strings.HasSuffix(l.ObjectRef.Name, tableSuffix) {
 		return nil, nil
 	}
 	w := &Write{At: l.StageTimestamp, Verb: l.Verb, Object: resource + " " + l.ObjectRef.Namespace + "/" + l.ObjectRef.Name, Status: l.ObjectRef.Subresource == "status"}
@@ -132,7 +137,7 @@ func (l *line) write(owners map[string]types.UID) (*Write, error) {
 	if json.Unmarshal(answer.Status, &status) == nil {
 		w.Observed = status.ObservedGeneration
 	}
-	if resource == "leases" {
+	if resource == tableResource {
 		parsed, err := shardtable.Parse(answer.Metadata.Annotations[shard.TableAnnotation])
 		w.Table = &parsed
 		return w, err

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// impatient is the idle time of tests in which a stage has to fail because nothing happens.
+// impatient is the idle time of stages that have to fail because nothing happens.
 const impatient = 12 * time.Second
 
 // tried is a bundle, and what its test has to find: for each stage that does not pass, or has notes, a part of the text. A stage that is not
@@ -47,9 +47,10 @@ type tried struct {
 	from []edit
 	// habits are those of the operator, and fromHabits those of the previous one.
 	habits, fromHabits string
-	idle               time.Duration
-	mode               bundle.InstallMode
-	keep               bool
+	// idle is the stage that has to fail because nothing happens, if any.
+	idle string
+	mode bundle.InstallMode
+	keep bool
 	// prove is the answer of the prover. If it is nil, none is asked.
 	prove *Proven
 	with  bool // a bundle that provides Gadgets of power.example.com
@@ -90,7 +91,7 @@ var all = map[string]tried{
 	"forbidden": {edits: []edit{noPermission}, want: map[string]string{
 		"permissions": "fail: the operator may not create deployments.apps", "upgrade": skippedUpgrade, "rollback": skippedRollback,
 	}},
-	"hoarder": {habits: "hoards", idle: impatient, want: map[string]string{
+	"hoarder": {habits: "hoards", idle: "delete", want: map[string]string{
 		"delete": "fail: Gadget bt-hoarder/first", "uninstall": "skipped: stage delete has failed", "upgrade": skippedUpgrade, "rollback": skippedRollback,
 	}},
 	"dropped": {from: []edit{}, edits: []edit{{"- name: v1\n", "- name: v2\n"}, {"version: v1, kind: Gadget", "version: v2, kind: Gadget"}, {"$GROUP/v1", "$GROUP/v2"}, {"value: v1}", "value: v2}"}}, want: map[string]string{
@@ -99,14 +100,14 @@ var all = map[string]tried{
 	"silent": {habits: "silent", want: map[string]string{
 		"samples": "pass: note: Gadget bt-silent/first was accepted: it has no conditions", "upgrade": skippedUpgrade, "rollback": skippedRollback,
 	}},
-	"kept": {habits: "slow", idle: impatient, keep: true, want: map[string]string{
+	"kept": {habits: "slow", idle: "samples", keep: true, want: map[string]string{
 		"samples": "fail: Gadget bt-kept/first", "upgrade": "skipped", "rollback": "skipped", "delete": "skipped: an earlier stage has failed, and its objects are kept",
 		"uninstall": "skipped: an earlier stage",
 	}},
-	"slow": {habits: "slow", idle: impatient, want: map[string]string{
+	"slow": {habits: "slow", idle: "samples", want: map[string]string{
 		"samples": "fail: Gadget bt-slow/first", "upgrade": "skipped", "rollback": "skipped",
 	}},
-	"litterer": {habits: "litters", idle: impatient, want: map[string]string{
+	"litterer": {habits: "litters", idle: "uninstall", want: map[string]string{
 		"uninstall": "fail: left: ConfigMap bt-litterer/forgotten", "upgrade": skippedUpgrade, "rollback": skippedRollback,
 	}},
 	"restarter": {from: []edit{}, habits: "restarts", want: map[string]string{
@@ -150,7 +151,7 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 	t.Helper()
 	namespace := "bt-" + name
 	group := namespace + ".example.com"
-	options := Options{Dir: write(t, group, "1.1.0", c.edits...), Run: command(c.habits), Idle: c.idle, Mode: c.mode, Keep: c.keep}
+	options := Options{Dir: write(t, group, "1.1.0", c.edits...), Run: command(c.habits), Mode: c.mode, Keep: c.keep}
 	if c.from != nil {
 		options.From, options.FromRun = write(t, group, "1.0.0", c.from...), command(c.fromHabits)
 	}
@@ -169,6 +170,15 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 		t.Fatal(err)
 	}
 	tested.namespace = namespace
+	for i, one := range tested.steps {
+		if one.name == c.idle {
+			tested.steps[i].run = func(t *test, ctx context.Context) (Stage, error) {
+				t.Idle = impatient
+				defer func() { t.Idle = DefaultIdle }()
+				return one.run(t, ctx)
+			}
+		}
+	}
 	tested.mine = func(object *unstructured.Unstructured) bool {
 		return strings.Contains(object.GetNamespace()+"/"+object.GetName(), namespace)
 	}
@@ -193,7 +203,7 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 		if stage.Name == "upgrade" && name == "restarter" {
 			result, text = "fail", want
 		}
-		if c.idle == 0 && strings.Contains(got, "nothing new") {
+		if stage.Name != c.idle && strings.Contains(got, "nothing new") {
 			t.Errorf("%s was noticed only after a time without progress: %s", stage.Name, got)
 		}
 		if string(stage.Result) != result || !strings.Contains(got, text) {

@@ -61,7 +61,7 @@ func begin(options Options) (*test, error) {
 	if options.Progress == nil {
 		options.Progress = io.Discard
 	}
-	t := &test{Options: options, report: &Report{Dir: options.Dir, Stages: []Stage{}}}
+	t := &test{Options: options, report: &Report{Dir: options.Dir, Stages: []Stage{}}, steps: slices.Clone(steps)}
 	read, err := bundle.Read(options.Dir)
 	if err != nil {
 		return nil, err

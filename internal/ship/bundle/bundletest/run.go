@@ -22,6 +22,7 @@ type test struct {
 	bundle, previous *version // previous may be nil
 	with             []*bundle.Bundle
 	report           *Report
+	steps            []step
 
 	*ground
 	registry  *registryServer
@@ -128,7 +129,7 @@ func (t *test) run(ctx context.Context, g *ground) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.registry.close()) }()
 	defer t.stopOperator()
-	for _, one := range steps {
+	for _, one := range t.steps {
 		if err := t.step(ctx, one); err != nil {
 			return err
 		}
