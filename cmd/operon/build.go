@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/build"
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/tools/projectfile"
@@ -187,7 +188,7 @@ func (made madeImage) text(out io.Writer) error {
 		if part.Unchanged {
 			unchanged = ", unchanged"
 		}
-		fmt.Fprintf(out, "%s: %.1f MB in %d layers%s\n", part.Platform, float64(part.Size)/1e6, len(part.Layers), unchanged)
+		fmt.Fprintf(out, "%s: %.1f MB in %s%s\n", part.Platform, float64(part.Size)/1e6, plural.Count(len(part.Layers), "layer"), unchanged)
 	}
 	for _, place := range []struct{ what, where string }{
 		{"written to", made.Archive}, {"in the layout", made.Layout}, {"pushed to", made.Pushed}, {"in the nodes of cluster", made.Cluster},
@@ -196,6 +197,6 @@ func (made madeImage) text(out io.Writer) error {
 			fmt.Fprintf(out, "%s %s\n", place.what, place.where)
 		}
 	}
-	_, err := fmt.Fprintf(out, "%s@%s\n", made.Name, made.Digest)
+	_, err := fmt.Fprintf(out, "%s@%s\n", cmp.Or(made.Pushed, made.Name), made.Digest)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/bundle/images"
 )
 
@@ -35,7 +36,7 @@ The credentials for the registry are those of Docker and similar tools.`,
 			return err
 		}
 		return output.print(command.OutOrStdout(), forms{facts: copied, text: func(out io.Writer) error {
-			_, err := fmt.Fprintf(out, "%s with the digest %s: %s in %s\n", copied.Image, copied.Digest, counted(len(copied.Files), "file"), copied.Dir)
+			_, err := fmt.Fprintf(out, "%s with the digest %s: %s in %s\n", copied.Image, copied.Digest, plural.Count(len(copied.Files), "file"), copied.Dir)
 			return err
 		}})
 	}

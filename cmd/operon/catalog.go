@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 )
 
@@ -90,17 +91,10 @@ images or by directories. Images of bundles in the directories of the call are n
 		if err := made.Save(command.Context(), to, format); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(command.OutOrStdout(), "%s in %s\n", counted(len(made.Packages), "package"), to)
+		_, err = fmt.Fprintf(command.OutOrStdout(), "%s in %s\n", plural.Count(len(made.Packages), "package"), to)
 		return err
 	}
 	return command
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // problemsOf returns an error with all problems of a catalog.
@@ -160,7 +154,7 @@ func printChecked(out io.Writer, result checkedCatalog) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "%s, %s, %s\n", counted(result.Packages, "package"), counted(result.Bundles, "bundle"), counted(len(result.Problems), "problem"))
+	_, err := fmt.Fprintf(out, "%s, %s, %s\n", plural.Count(result.Packages, "package"), plural.Count(result.Bundles, "bundle"), plural.Count(len(result.Problems), "problem"))
 	return err
 }
 

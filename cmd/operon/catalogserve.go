@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/catalog/serve"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 	"github.com/operon-framework/operon/local"
@@ -141,7 +142,7 @@ func fill(ctx context.Context, cache store.Options, report func(string)) error {
 		return err
 	}
 	packages, bundles := made.Size()
-	report(fmt.Sprintf("%s, %s in %s", counted(packages, "package"), counted(bundles, "bundle"), cache.Dir))
+	report(fmt.Sprintf("%s, %s in %s", plural.Count(packages, "package"), plural.Count(bundles, "bundle"), cache.Dir))
 	var problems []error
 	for _, one := range made.Problems() {
 		problems = append(problems, one)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/build"
 	"github.com/operon-framework/operon/internal/ship/deploy"
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
@@ -103,7 +104,7 @@ func printDeployed(out io.Writer, result *deploy.Result) error {
 	case result.DryRun:
 		lines = append(lines, fmt.Sprintf("nothing was written to %s", result.Cluster))
 	default:
-		lines = append(lines, fmt.Sprintf("%s is running in namespace %s of %s: %d pods ready after %.1f s", result.Operator, result.Namespace, result.Cluster, result.Replicas, result.Seconds))
+		lines = append(lines, fmt.Sprintf("%s is running in namespace %s of %s: %s ready after %.1f s", result.Operator, result.Namespace, result.Cluster, plural.Count(int(result.Replicas), "pod"), result.Seconds))
 	}
 	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err
@@ -124,7 +125,7 @@ func changed(result *deploy.Result) []string {
 	add("changed", "would change", result.Changed)
 	add("removed", "would remove", result.Pruned)
 	if len(result.Untried) > 0 {
-		lines = append(lines, fmt.Sprintf("%d objects could not be tried because namespace %s does not exist yet", len(result.Untried), result.Namespace))
+		lines = append(lines, fmt.Sprintf("%s could not be tried because namespace %s does not exist yet", plural.Count(len(result.Untried), "object"), result.Namespace))
 	}
 	for _, note := range result.Notes {
 		lines = append(lines, "note: "+note)

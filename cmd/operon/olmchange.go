@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/olm/change"
 )
@@ -235,7 +236,7 @@ func printRemoval(out io.Writer, removal *change.Removal) error {
 	for _, one := range removal.Kept {
 		lines = append(lines, "keeps "+one)
 	}
-	lines = append(lines, fmt.Sprintf("%s %d objects, kept %d", verb, len(removal.Removed), len(removal.Kept)))
+	lines = append(lines, fmt.Sprintf("%s %s, kept %d", verb, plural.Count(len(removal.Removed), "object"), len(removal.Kept)))
 	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/blang/semver/v4"
 	"github.com/go-air/gini/z"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/olm/property"
 )
 
@@ -23,14 +24,7 @@ func (c *choice) heldBack(g *group) string {
 	if others == 0 || g.best != nil && g.best.candidate != g.current {
 		return text
 	}
-	return fmt.Sprintf("%s; %s cannot be installed either", text, counted(others, "other version"))
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%s; %s cannot be installed either", text, plural.Count(others, "other version"))
 }
 
 // sentence explains why a candidate cannot be chosen, by the constraints and choices that exclude it.
@@ -53,7 +47,7 @@ func join(clauses []string) string {
 	length := 0
 	for i, one := range clauses {
 		if left := len(clauses) - i; i >= 2 && left > 1 && length+len(one) > longest {
-			clauses = append(slices.Clone(clauses[:i]), counted(left, "further condition"))
+			clauses = append(slices.Clone(clauses[:i]), plural.Count(left, "further condition"))
 			break
 		}
 		length += len(one)
@@ -287,7 +281,7 @@ func describeEnd(wanted *property.Versions, channel string, low, high semver.Ver
 	case ok && low.GTE(to):
 		return fmt.Sprintf("package %s begins at %s", wanted.Package, low)
 	}
-	return fmt.Sprintf("none of the %s of %s from %s to %s is in this range", counted(count, "version"), wanted.Package, low, high)
+	return fmt.Sprintf("none of the %s of %s from %s to %s is in this range", plural.Count(count, "version"), wanted.Package, low, high)
 }
 
 // describe explains the choice of a Subscription.

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
@@ -206,7 +207,7 @@ func (r *Report) card(i int) card {
 		c.Of = terminal.Line(f.Of.Kind + "/" + f.Of.Name)
 	}
 	if f.Also > 0 {
-		c.Also = counted(f.Also, "other test case")
+		c.Also = plural.Count(f.Also, "other test case")
 	}
 	if f.File != "" {
 		c.Replay = ReplayCommand(f.File)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
@@ -139,7 +140,7 @@ func (r *Report) failureOf(findings []int) *failure {
 		message = "flaky: " + message
 	}
 	if more := len(findings) - 1; more > 0 {
-		message += ", and " + counted(more, "other finding")
+		message += ", and " + plural.Count(more, "other finding")
 	}
 	return &failure{Message: terminal.Clean(short(message, shown)), Type: terminal.Clean(string(first.Property)), Text: terminal.Clean(text.text.String())}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
@@ -38,7 +39,7 @@ func done(r *Report) string {
 		return fmt.Sprintf("ran the operator without faults in %s; seed %d", took(r.Took), r.Seed)
 	}
 	return fmt.Sprintf("ran the operator without faults, then %s, %s each (median), in %s; seed %d",
-		counted(r.Plans.Run, "test case"), took(r.medianRun()), took(r.Took), r.Seed)
+		plural.Count(r.Plans.Run, "test case"), took(r.medianRun()), took(r.Took), r.Seed)
 }
 
 // mostFailed is the number of failures that the overview lists.
@@ -91,10 +92,10 @@ func (r *Report) untested() string {
 		if r.Interrupted {
 			reason = "interrupted"
 		}
-		missed = append(missed, fmt.Sprintf("%s, %s", counted(r.Plans.Skipped, "test case"), reason))
+		missed = append(missed, fmt.Sprintf("%s, %s", plural.Count(r.Plans.Skipped, "test case"), reason))
 	}
 	if r.Plans.Void > 0 {
-		missed = append(missed, fmt.Sprintf("%s, the fault did not fire", counted(r.Plans.Void, "test case")))
+		missed = append(missed, fmt.Sprintf("%s, the fault did not fire", plural.Count(r.Plans.Void, "test case")))
 	}
 	return strings.Join(missed, "; ")
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
@@ -113,7 +114,7 @@ func (s Standing) line(look Look, width int) string {
 	}
 	head, found := strings.Join(parts, ", "), "no findings"
 	if s.Findings > 0 {
-		found = counted(s.Findings, "finding")
+		found = plural.Count(s.Findings, "finding")
 	}
 	room := width - terminal.Width(head+found) - 4
 	text := head + "  " + found

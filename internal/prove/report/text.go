@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
@@ -77,7 +78,7 @@ func Headline(r Report) string {
 		text = "no findings"
 	}
 	if n := r.Failures(); n > 0 {
-		text = counted(n, "failure")
+		text = plural.Count(n, "failure")
 		switch flaky := r.flaky(); {
 		case flaky == n:
 			text += ", flaky,"
@@ -85,15 +86,15 @@ func Headline(r Report) string {
 			text += fmt.Sprintf(", %d of them flaky,", flaky)
 		}
 	}
-	text += " in " + counted(r.Plans.Run, "test case")
+	text += " in " + plural.Count(r.Plans.Run, "test case")
 	if r.Interrupted {
 		text += fmt.Sprintf(" of %d, then interrupted", r.Plans.Planned)
 	}
 	if n := r.notes(); n > 0 {
-		text += "; " + counted(n, "note")
+		text += "; " + plural.Count(n, "note")
 	}
 	if n := r.accepted(); n > 0 {
-		text += "; " + counted(n, "accepted finding")
+		text += "; " + plural.Count(n, "accepted finding")
 	}
 	return text
 }
@@ -122,7 +123,7 @@ func (p *page) finding(number int, f *finding.Finding) {
 		p.labelled("step", plain, f.Step)
 	}
 	if f.Also > 0 {
-		p.labelled("also", plain, "in "+counted(f.Also, "other test case"))
+		p.labelled("also", plain, "in "+plural.Count(f.Also, "other test case"))
 	}
 	if f.Flaky {
 		p.labelled("flaky", yellow, flakiness(f))
@@ -244,7 +245,7 @@ func (p *page) differences(f *finding.Finding) {
 		}
 	}
 	if more > 0 {
-		p.put("   " + p.Paint(dim, "… "+counted(more, "more difference")))
+		p.put("   " + p.Paint(dim, "… "+plural.Count(more, "more difference")))
 	}
 }
 

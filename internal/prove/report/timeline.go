@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
@@ -118,7 +119,7 @@ func (s *stepCell) add(e event) {
 	if n := len(s.Events); n > 0 && e.Kind == "read" && s.Events[n-1].Kind == "read" {
 		before := &s.Events[n-1]
 		before.Tip = cmp.Or(before.Tip, before.Text) + "\n" + e.Text
-		before.Text = counted(strings.Count(before.Tip, "\n")+1, "read")
+		before.Text = plural.Count(strings.Count(before.Tip, "\n")+1, "read")
 		return
 	}
 	s.Events = append(s.Events, e)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
@@ -29,7 +30,7 @@ func Words(f fault.Fault) string {
 		}
 		return fmt.Sprintf("%s was delayed by %s", what, f.For.Duration)
 	case fault.CutWatch:
-		return fmt.Sprintf("%s was cut after %s", what, counted(f.Events, "event"))
+		return fmt.Sprintf("%s was cut after %s", what, plural.Count(f.Events, "event"))
 	case fault.Outage:
 		return fmt.Sprintf("the API server was unavailable for %s, starting %s", cmp.Or(f.For.Duration, fault.DefaultOutage), when)
 	case fault.Expire:
@@ -177,16 +178,6 @@ func ordinal(n int) string {
 		}
 	}
 	return fmt.Sprintf("%d%s", n, suffix)
-}
-
-func counted(n int, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // FaultClass returns the class by which plans are grouped: the kind of their fault, and its moment if that

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/operon-framework/operon/internal/core/plural"
 )
 
 // Change is a difference between two catalogs.
@@ -35,7 +37,7 @@ func Diff(before, after *Catalog) []Change {
 	for _, p := range after.Packages {
 		if before.Package(p.Name) == nil {
 			d.name = p.Name
-			d.add(false, "the package is new: %d bundles, default channel %s", len(p.Bundles), p.DefaultChannel)
+			d.add(false, "the package is new: %s, default channel %s", plural.Count(len(p.Bundles), "bundle"), p.DefaultChannel)
 		}
 	}
 	slices.SortStableFunc(d.changes, func(a, b Change) int { return compareNames(a.Package, b.Package) })

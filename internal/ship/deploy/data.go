@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/removal"
 )
@@ -112,8 +113,8 @@ func (d *data) tell(u *undeployer) {
 		}
 	}
 	if len(d.staying) > 0 {
-		u.options.say("%s stay; nothing reconciles them until an operator is deployed again", count(len(d.staying), "custom resource"))
-		u.result.Kept = append(u.result.Kept, count(len(d.staying), "custom resource"))
+		u.options.say("kept %s; nothing reconciles them until an operator is deployed again", plural.Count(len(d.staying), "custom resource"))
+		u.result.Kept = append(u.result.Kept, plural.Count(len(d.staying), "custom resource"))
 	}
 	for _, finalizer := range slices.Sorted(maps.Keys(waiting)) {
 		u.options.say("  %d of them have the finalizer %s: if you delete them, they remain until an operator that clears it is deployed", waiting[finalizer], finalizer)
@@ -141,7 +142,7 @@ func (u *undeployer) attended(ctx context.Context) error {
 	if err != nil || why == "" {
 		return err
 	}
-	return fmt.Errorf("nothing was removed: %s waits for finalizers, and %s\n%s\nstart the operator again with `operon deploy`, or remove the finalizers with --give-up-finalizers: external resources that the operator would have cleaned up then remain", count(len(waiting), "custom resource"), why, removal.Lines(waiting))
+	return fmt.Errorf("nothing was removed: finalizers hold %s, and %s\n%s\n%s", plural.Count(len(waiting), "custom resource"), why, removal.Lines(waiting), u.options.Advice.Unattended)
 }
 
 // absent describes why the operator does not run, or returns "" if it does.
@@ -230,7 +231,7 @@ func (u *undeployer) remover() *removal.Remover {
 			u.options.say("removed %s", addressOf(object))
 		},
 		Waiting: func(objects []*unstructured.Unstructured) {
-			u.options.say("waiting for %s:\n%s", count(len(objects), "object"), removal.Lines(objects))
+			u.options.say("waiting for %s:\n%s", plural.Count(len(objects), "object"), removal.Lines(objects))
 		},
 	}
 }

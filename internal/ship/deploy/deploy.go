@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
@@ -268,7 +269,7 @@ func (d *deployer) rehearse(ctx context.Context) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nothing was deployed, because %s would be rejected:\n%w", count(len(problems), "object"), errors.Join(problems...))
+	return fmt.Errorf("nothing was deployed, because %s would be rejected:\n%w", plural.Count(len(problems), "object"), errors.Join(problems...))
 }
 
 // skips reports whether an object is never changed: a namespace of another client.

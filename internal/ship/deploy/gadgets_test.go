@@ -53,7 +53,7 @@ func testGadgets(t *testing.T, c *containers) {
 	create(t, f.gadgets(), live)
 	f.awaitMinded(t, "1", "1")
 	_, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.KeepData = true })
-	if missing := errors.Join(err, lacks(said, "1 custom resource stay", "removed Deployment "+f.namespace()+"/"+f.name)); missing != nil {
+	if missing := errors.Join(err, lacks(said, "kept 1 custom resource", "removed Deployment "+f.namespace()+"/"+f.name)); missing != nil {
 		t.Fatal(missing)
 	}
 	if _, err := f.gadgets().Patch(t.Context(), "live", types.MergePatchType, []byte(`{"spec":{"size":2}}`), metav1.PatchOptions{}); err != nil {

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"fmt"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,11 +35,4 @@ func content(object *unstructured.Unstructured) map[string]any {
 	}
 	delete(bare.Object, "status")
 	return bare.Object
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -27,6 +28,22 @@ type UndeployOptions struct {
 	GiveUpFinalizers bool
 	// DryRun lists what would be removed.
 	DryRun bool
+	// Advice is what messages tell users to do. The default is that of `operon undeploy`.
+	Advice Advice
+}
+
+// Advice is what messages tell users to do, in the words of the command that they use.
+type Advice struct {
+	// DeleteData is the flag that deletes the CRDs and the custom resources, too.
+	DeleteData string
+	// Unattended tells what to do if custom resources wait for an operator that does not run.
+	Unattended string
+}
+
+// undeployAdvice is the advice of `operon undeploy`.
+var undeployAdvice = Advice{
+	DeleteData: "--delete-data",
+	Unattended: "start the operator again with `operon deploy`, or remove the finalizers with --give-up-finalizers: external resources that the operator would have cleaned up then remain",
 }
 
 // DataDeletion is the deletion that a user confirms.
@@ -68,6 +85,7 @@ type undeployer struct {
 // are kept, and this is reported. Nothing is removed if custom resources would wait for an operator that does not run.
 func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
 	started := time.Now()
+	options.Advice = cmp.Or(options.Advice, undeployAdvice)
 	u := &undeployer{options: options}
 	if err := u.find(ctx); err != nil {
 		return nil, err
@@ -226,7 +244,7 @@ func (u *undeployer) keeps(object *unstructured.Unstructured, users map[string]*
 		return ""
 	}
 	if u.options.KeepData {
-		return "kept with its custom resources; --delete-data deletes both"
+		return fmt.Sprintf("kept with its custom resources; %s deletes both", u.options.Advice.DeleteData)
 	}
 	if other := users[object.GetName()]; other != nil {
 		return fmt.Sprintf("the deployment of %s in namespace %s also uses it", other.operator, other.namespace)
@@ -285,7 +303,7 @@ func (u *undeployer) which(is func(*unstructured.Unstructured) bool) []*unstruct
 
 // announce lists the objects to be removed before any is removed.
 func (u *undeployer) announce() {
-	u.options.say("removing the deployment of %s in namespace %s of %s: %s, and %s of its own", u.record.operator, u.record.namespace, u.cluster.Title, count(len(u.data.going()), "custom resource"), count(len(u.members), "object"))
+	u.options.say("removing the deployment of %s in namespace %s of %s: %s, and %s of its own", u.record.operator, u.record.namespace, u.cluster.Title, plural.Count(len(u.data.going()), "custom resource"), plural.Count(len(u.members), "object"))
 	for _, object := range slices.Concat(u.data.going(), u.members) {
 		if u.keeps(object, u.data.users) == "" {
 			u.options.say("  %s", addressOf(object))

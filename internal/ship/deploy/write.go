@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
@@ -19,7 +20,7 @@ func (d *deployer) carryOut(ctx context.Context) error {
 	if err := d.write(ctx); err != nil {
 		return d.takeBack(ctx, err)
 	}
-	d.options.say("applied %s to %s: %d new, %d changed", count(len(d.items), "object"), d.cluster.Title, len(d.result.Created), len(d.result.Changed))
+	d.options.say("applied %s to %s: %d new, %d changed", plural.Count(len(d.items), "object"), d.cluster.Title, len(d.result.Created), len(d.result.Changed))
 	if err := d.prune(ctx); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm/handback"
 	"github.com/operon-framework/operon/internal/tools/up"
@@ -53,7 +54,7 @@ func handBack(ctx context.Context, options UninstallOptions) error {
 		return fmt.Errorf("%w\nrun the command again to continue, or `operon olm install` to keep the manager", err)
 	}
 	if options.Progress != nil {
-		fmt.Fprintf(options.Progress, "handed %d objects back\n", changed)
+		fmt.Fprintf(options.Progress, "handed %s back\n", plural.Count(changed, "object"))
 	}
 	return nil
 }

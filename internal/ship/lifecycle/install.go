@@ -209,6 +209,7 @@ func Uninstall(ctx context.Context, options UninstallOptions) (*deploy.Removal, 
 		return nil, err
 	}
 	options.Dir = m.Dir
+	options.Advice = deploy.Advice{DeleteData: "--delete-crds", Unattended: "start the manager again with `operon olm install`"}
 	switch {
 	case options.HandBack:
 		err = handBack(ctx, options)

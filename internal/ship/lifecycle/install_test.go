@@ -114,10 +114,11 @@ func TestInstall(t *testing.T) {
 		t.Errorf("in another namespace: %v", err)
 	}
 	removal, err := lifecycle.Uninstall(t.Context(), uninstall)
-	if !strings.Contains(progress.String(), "handed 1 objects back") {
+	if !strings.Contains(progress.String(), "handed 1 object back") {
 		t.Errorf("the progress is %s", progress.String())
 	}
-	if err != nil || !slices.Contains(removal.Removed, "Deployment olm-system/olm") {
+	if err != nil || !slices.Contains(removal.Removed, "Deployment olm-system/olm") ||
+		!slices.Contains(removal.Kept, "CustomResourceDefinition subscriptions.operators.coreos.com: kept with its custom resources; --delete-crds deletes both") {
 		t.Fatalf("%+v, %v", removal, err)
 	}
 	if state, err := olm.Read(context.Background(), connection, ""); err != nil || len(state.Versions) != 1 {

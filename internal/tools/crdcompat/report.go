@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/operon-framework/operon/internal/core/plural"
 )
 
 // Rule is the subject of a finding.
@@ -83,7 +85,7 @@ func (f *Finding) String() string {
 	if f.Count == 0 {
 		return text
 	}
-	text += fmt.Sprintf("\n    %s: %s", count(f.Count, "object"), strings.Join(f.Objects, ", "))
+	text += fmt.Sprintf("\n    %s: %s", plural.Count(f.Count, "object"), strings.Join(f.Objects, ", "))
 	if more := f.Count - len(f.Objects); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -120,9 +122,9 @@ func (r *Result) String() string {
 	case r.State != Changed:
 		fmt.Fprintf(&b, "%s is %s\n", r.Name, r.State)
 	case len(r.Findings) == 0:
-		fmt.Fprintf(&b, "%s changes nothing for %s\n", r.Name, count(r.Looked, "stored object"))
+		fmt.Fprintf(&b, "%s changes nothing for %s\n", r.Name, plural.Count(r.Looked, "stored object"))
 	default:
-		fmt.Fprintf(&b, "%s: %s, %s looked at\n", r.Name, count(len(r.Findings), "finding"), count(r.Looked, "stored object"))
+		fmt.Fprintf(&b, "%s: %s, %s looked at\n", r.Name, plural.Count(len(r.Findings), "finding"), plural.Count(r.Looked, "stored object"))
 	}
 	for _, finding := range r.Findings {
 		fmt.Fprintf(&b, "  %s\n", finding)
@@ -146,11 +148,4 @@ func (r *Report) String() string {
 		b.WriteString(one.String())
 	}
 	return b.String()
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
@@ -141,7 +142,7 @@ func lines(all []string) []string {
 func (b *Bill) catalogs() []string {
 	var all []string
 	for _, one := range b.Catalogs {
-		text := fmt.Sprintf("%s is %s, %d packages", address(one.Namespace, one.Name), one.State, one.Packages)
+		text := fmt.Sprintf("%s is %s, %s", address(one.Namespace, one.Name), one.State, plural.Count(one.Packages, "package"))
 		if one.Message != "" {
 			text += ": " + one.Message
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/removal"
 	"github.com/operon-framework/operon/internal/tools/up/process"
@@ -51,7 +52,7 @@ func (r *remover) abandonAll(ctx context.Context, objects []*unstructured.Unstru
 
 // withOperator runs the operator until the objects no longer exist.
 func (r *remover) withOperator(ctx context.Context, objects []*unstructured.Unstructured) error {
-	r.say("running the operator for the finalizers of %s", count(len(objects), "object"))
+	r.say("running the operator for the finalizers of %s", plural.Count(len(objects), "object"))
 	o, err := r.startOperator(ctx)
 	if err != nil {
 		return fmt.Errorf("%w\nrun the operator: %w", removal.Left(errors.New("objects wait for the operator"), objects), err)

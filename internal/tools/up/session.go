@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/rbac"
 	"github.com/operon-framework/operon/internal/tools/terminal"
@@ -159,7 +160,7 @@ func (s *session) install(ctx context.Context) (err error) {
 
 // installedOf describes what is installed for a project.
 func installedOf(p *project.Project) string {
-	definitions, roles := count(len(p.CRDs), "CustomResourceDefinition"), count(len(p.Grants), "Role")
+	definitions, roles := plural.Count(len(p.CRDs), "CustomResourceDefinition"), plural.Count(len(p.Grants), "Role")
 	switch n := policies(p); n {
 	case 0:
 		return definitions + " and " + roles
@@ -221,7 +222,7 @@ func (s *session) run(ctx context.Context) (failed error) {
 	if s.expected, err = s.samples.apply(ctx, s.project); err != nil {
 		return err
 	}
-	s.say("applied %s", count(len(s.expected), "sample"))
+	s.say("applied %s", plural.Count(len(s.expected), "sample"))
 	if s.watcher, err = s.watch(ctx, s.project); err != nil {
 		return err
 	}
@@ -277,13 +278,6 @@ func (s *session) say(format string, args ...any) {
 }
 
 func since(started time.Time) string { return fmt.Sprintf("%.1f s", time.Since(started).Seconds()) }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 // firstOf returns the first error: later errors are usually caused by it.
 func firstOf(first, second error) error {

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/bundle/check"
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
@@ -81,7 +82,7 @@ func (t *test) lint(ctx context.Context) (bool, error) {
 		}
 	}
 	if warnings > 0 {
-		stage.Notes = append(stage.Notes, fmt.Sprintf("%d warnings: operon bundle lint %s", warnings, t.Dir))
+		stage.Notes = append(stage.Notes, fmt.Sprintf("%s: operon bundle lint %s", plural.Count(warnings, "warning"), t.Dir))
 	}
 	if len(errs) > 0 {
 		stage.Result, stage.Message = Fail, strings.Join(errs, "\n")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 )
@@ -140,17 +141,10 @@ func (s *Server) reportProblems(all []catalog.Problem) {
 	}
 }
 
-func plural(what string, n int) string {
-	if n == 1 {
-		return what
-	}
-	return what + "s"
-}
-
 // contents returns a sentence about a store.
 func contents(s *store.Store) string {
 	packages, bundles := s.Size()
-	text := fmt.Sprintf("%d %s, %d %s", packages, plural("package", packages), bundles, plural("bundle", bundles))
+	text := plural.Count(packages, "package") + ", " + plural.Count(bundles, "bundle")
 	if left := s.LeftOut(); len(left) > 0 {
 		text += "; left out because of problems: " + strings.Join(left, ", ")
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/local"
 )
@@ -84,7 +85,7 @@ func (s *Selection) Unpack(ctx context.Context) (*Root, error) {
 	}
 	defer unlock()
 	o := s.options
-	o.tell(fmt.Sprintf("downloading %d packages", len(s.archives)))
+	o.tell("downloading " + plural.Count(len(s.archives), "package"))
 	if _, err := s.apt.install(ctx, archives, append([]string{"--download-only", "--reinstall", "--"}, o.Packages...)...); err != nil {
 		return nil, explain(err)
 	}

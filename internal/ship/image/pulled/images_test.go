@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -214,6 +215,29 @@ func TestMissingImage(t *testing.T) {
 	} {
 		if _, err := store.Fetch(t.Context(), reference, "manifests"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %s", reference, err, want)
+		}
+	}
+}
+
+// A registry on loopback cannot be reached from pods, and the message says so only there.
+func TestLoopbackInPods(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store := pulled.New(t.TempDir(), pulled.DefaultLimits)
+	for _, where := range []struct {
+		host string
+		told bool
+	}{{"", false}, {"198.18.0.1", true}} {
+		t.Setenv("KUBERNETES_SERVICE_HOST", where.host)
+		_, err := store.Fetch(t.Context(), closed+"/x:1", "manifests")
+		if err == nil || strings.Contains(err.Error(), "in a pod, 127.0.0.1 is the pod itself") != where.told {
+			t.Errorf("in a pod: %t, the error is %v", where.told, err)
 		}
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"syscall"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
@@ -53,4 +55,20 @@ func short(err error) error {
 		return fmt.Errorf("the registry answers with status %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
 	return fmt.Errorf("the registry answers with status %d: %.100q", answer.StatusCode, answer.Errors[0].Code)
+}
+
+// ofPod explains the failure of a request to loopback that comes from a pod: the names of images in a local registry mean another machine there.
+func ofPod(reference string, err error) string {
+	ref, invalid := name.ParseReference(reference)
+	if invalid != nil || !errors.Is(err, syscall.ECONNREFUSED) || os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		return ""
+	}
+	host := ref.Context().RegistryStr()
+	if only, _, err := net.SplitHostPort(host); err == nil {
+		host = only
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return ""
+	}
+	return fmt.Sprintf("; in a pod, %s is the pod itself: push the images to a registry that pods can reach, or run the manager outside of pods, with `operon olm up`", host)
 }
