@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/olm/change"
 	"github.com/operon-framework/operon/local/localtest"
 
@@ -147,6 +148,7 @@ func TestClusterExtension(t *testing.T) {
 	w.awaitConditions(till, "BundleDeprecated=True Deprecated 0.0.1 is old", "Deprecated=True Deprecated use fast; 0.0.1 is old", "PackageDeprecated=False NotDeprecated")
 	before := w.deployment("memcached-operator")
 	w.quiet()
+	w.explained("till", true, "memcached-operator.v0.0.1 is installed")
 
 	w.choosing(till, "<0.0.8", "CatalogProvided")
 	w.awaitInstalled(till, "0.0.3")
@@ -160,6 +162,7 @@ func TestClusterExtension(t *testing.T) {
 	}
 	w.choosing(till, "1 and 2", "SelfCertified")
 	w.awaitConditions(till, "Progressing=False Blocked spec.source.catalog.version", "Installed=True Succeeded")
+	w.explained("till", false, "spec.source.catalog.version")
 	w.refusals(catalog)
 	w.choosing(till, "0.0.1", "SelfCertified")
 	w.uninstall(catalog, till)
@@ -180,6 +183,25 @@ func (w *world) awaitInstalled(of *extensionv1.ClusterExtension, number string) 
 	w.Must(w.List(w.Context(), &plans, client.InNamespace(w.Namespace)))
 	if len(plans.Items) > 0 {
 		w.Errorf("there are %d plans, want none when all is installed", len(plans.Items))
+	}
+}
+
+// explained checks what the commands say about a ClusterExtension: explain, for any namespace, and status.
+func (w *world) explained(name string, settled bool, why string) {
+	w.Helper()
+	connection, err := kube.New(w.Config, "operon-olm")
+	w.Must(err)
+	state, err := olm.ReadNamed(w.Context(), connection, metav1.NamespaceDefault, name)
+	w.Must(err)
+	if answer, err := state.Why(name); err != nil || answer.Kind != "ClusterExtension" || answer.Settled != settled || !strings.Contains(answer.Why, why) {
+		w.Errorf("the answer is %+v, %v", answer, err)
+	}
+	bill := state.Bill()
+	if len(bill.Operators) != 1 || bill.Operators[0].Extension != name || bill.Operators[0].CSV == "" || (len(bill.Operators[0].Problems) == 0) != settled {
+		w.Errorf("the bill has %+v", bill.Operators)
+	}
+	if at := len(bill.Catalogs) - 1; at < 0 || bill.Catalogs[at].Kind != "ClusterCatalog" || bill.Catalogs[at].State != "Available" || !strings.HasPrefix(bill.Catalogs[at].Digest, "sha256:") {
+		w.Errorf("the catalogs are %+v", bill.Catalogs)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -209,16 +210,47 @@ func printChanges(out io.Writer, changes []catalog.Change) error {
 	return nil
 }
 
+// onePackage returns the package with the name, or without a name the only package of a catalog.
+func onePackage(of *catalog.Catalog, dir string, name []string) (*catalog.Package, error) {
+	switch {
+	case len(of.Packages) == 0:
+		return nil, fmt.Errorf("the catalog %s has no packages; operon catalog validate lists problems", dir)
+	case len(name) == 0 && len(of.Packages) == 1:
+		return of.Packages[0], nil
+	}
+	if len(name) == 1 {
+		if p := of.Package(name[0]); p != nil {
+			return p, nil
+		}
+	}
+	var names []string
+	for _, p := range of.Packages[:min(len(of.Packages), 10)] {
+		names = append(names, p.Name)
+	}
+	if more := len(of.Packages) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d others", more))
+	}
+	if len(name) == 0 {
+		return nil, usageError{fmt.Errorf("want the name of a package of %s, which has %s", dir, plural.Count(len(of.Packages), "package")+": "+strings.Join(names, ", "))}
+	}
+	return nil, fmt.Errorf("the catalog %s has no package %s, but %s; operon catalog validate lists problems", dir, name[0], strings.Join(names, ", "))
+}
+
 func newCatalogGraph() *cobra.Command {
 	output, svg := output{}, ""
 	command := &cobra.Command{
-		Use:   "graph DIR PACKAGE",
+		Use:   "graph DIR [PACKAGE]",
 		Short: "Show the upgrades of a package",
 		Long: `Show the upgrade graph of a package in the file-based catalog in DIR: the bundles of each channel, and
-which ones they replace or skip. With --svg, it is drawn as a picture.`,
+which ones they replace or skip. PACKAGE may be omitted if the catalog has only one. With --svg, the graph is drawn as a picture.`,
 		Example: `  operon catalog graph catalog memcached
   operon catalog graph catalog memcached --svg memcached.svg`,
-		Args: wants(2, "a directory with a catalog, and the name of a package"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 && len(args) != 2 {
+				return usageError{fmt.Errorf("want a directory with a catalog, and the name of a package, got %s", plural.Count(len(args), "argument"))}
+			}
+			return nil
+		},
 	}
 	command.Flags().StringVar(&svg, "svg", "", "draw the graph into `FILE`")
 	output.addFlag(command, "the graph")
@@ -230,9 +262,9 @@ which ones they replace or skip. With --svg, it is drawn as a picture.`,
 		if err != nil {
 			return err
 		}
-		p := found.Package(args[1])
-		if p == nil {
-			return fmt.Errorf("the catalog %s has no package %s; operon catalog validate lists problems", args[0], args[1])
+		p, err := onePackage(found, args[0], args[1:])
+		if err != nil {
+			return err
 		}
 		found.Packages = []*catalog.Package{p} // the problems of others do not matter
 		if err := problemsOf(found); err != nil {

@@ -24,8 +24,8 @@ func TestMistakesInCallsOfCatalog(t *testing.T) {
 		"catalog image x":                         "operon: the image needs a name: --image NAME",
 		"catalog image /nowhere --image x":        "operon: there is no directory /nowhere; name a directory with a catalog",
 		"catalog image " + bundles + " --image x": "the catalog has problems: run operon catalog validate",
-		"catalog graph x":                         "operon: want a directory with a catalog, and the name of a package",
-		"catalog graph " + bundles + "/lamp x":    "has no package x; operon catalog validate lists problems",
+		"catalog graph":                           "operon: want a directory with a catalog, and the name of a package, got 0 arguments",
+		"catalog graph /nowhere":                  "operon: there is no directory /nowhere; name a directory with a catalog",
 	} {
 		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
@@ -46,6 +46,12 @@ func TestCatalog(t *testing.T) {
 	if got := operon(t, "catalog", "graph", dir, "bell", "--svg", picture); got.code != 0 || !strings.Contains(got.stdout, "bell.v1.1.0, the head, replaces bell.v1.0.0") {
 		t.Errorf("exit %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
+	if got := operon(t, "catalog", "graph", dir); got.code != exitFailed || !strings.Contains(got.stderr, "want the name of a package of "+dir+", which has 2 packages: bell, lamp-operator") {
+		t.Errorf("exit %d\n%s", got.code, got.stderr)
+	}
+	if got := operon(t, "catalog", "graph", dir, "x"); got.code != exitFailed || !strings.Contains(got.stderr, "has no package x, but bell, lamp-operator; operon catalog validate lists problems") {
+		t.Errorf("exit %d\n%s", got.code, got.stderr)
+	}
 	if drawn, err := os.ReadFile(picture); err != nil || !strings.HasPrefix(string(drawn), "<svg ") {
 		t.Errorf("the picture is %q, %v", drawn, err)
 	}
@@ -53,6 +59,9 @@ func TestCatalog(t *testing.T) {
 	newer := t.TempDir()
 	if err := os.WriteFile(filepath.Join(newer, "lamp.json"), []byte(printed.stdout), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if got := operon(t, "catalog", "graph", newer); got.code != 0 || !strings.Contains(got.stdout, "lamp-operator") {
+		t.Errorf("exit %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
 	if got := operon(t, "catalog", "diff", dir, newer); got.code != 0 || !strings.Contains(got.stdout, "bell: the package is removed (affects installed operators)\n") {
 		t.Errorf("exit %d\n%s%s", got.code, got.stdout, got.stderr)

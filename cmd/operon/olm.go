@@ -125,6 +125,9 @@ What you may not read is listed at the end, with the permission that is missing.
 		if err != nil {
 			return err
 		}
+		if err := state.ReadExtensions(command.Context(), target.client); err != nil {
+			return err
+		}
 		if !all {
 			if err := state.ReadElsewhere(command.Context(), target.client); err != nil {
 				return err
@@ -146,15 +149,15 @@ func newOLMExplain() *cobra.Command {
 	target, output := olmTarget{}, output{}
 	command := &cobra.Command{
 		Use:   "explain NAME",
-		Short: "Explain why a Subscription, a version or a plan does not move",
-		Long: `Explain in one sentence why a Subscription does not install or upgrade its operator, with the object and
-the field that decides, and what to do. The chain from the Subscription to that object follows: catalog,
-plan, ClusterServiceVersion, Deployment and Pod.
+		Short: "Explain why a Subscription, a version, a plan or a ClusterExtension does not move",
+		Long: `Explain in one sentence why a Subscription or a ClusterExtension does not install or upgrade its operator,
+with the object and the field that decides, and what to do. The chain from the Subscription to that object
+follows: catalog, plan, ClusterServiceVersion, Deployment and Pod.
 
-NAME is the name of a Subscription, or else of a ClusterServiceVersion or an InstallPlan.`,
+NAME is the name of a Subscription, or else of a ClusterServiceVersion, an InstallPlan or a ClusterExtension.`,
 		Example: `  operon olm explain memcached -n caches
   operon olm explain memcached-operator.v1.2.0 -n caches -o json`,
-		Args: oneNamed("Subscription, ClusterServiceVersion or InstallPlan"),
+		Args: oneNamed("Subscription, ClusterServiceVersion, InstallPlan or ClusterExtension"),
 	}
 	target.addFlags(command)
 	output.addFlag(command, "the answer")
@@ -162,11 +165,11 @@ NAME is the name of a Subscription, or else of a ClusterServiceVersion or an Ins
 		if err := output.check(); err != nil {
 			return err
 		}
-		state, err := target.read(command.Context())
-		if err != nil {
+		if err := target.connect(command.Context()); err != nil {
 			return err
 		}
-		if err := state.ReadWorkloads(command.Context(), target.client); err != nil {
+		state, err := olm.ReadNamed(command.Context(), target.client, target.namespace, args[0])
+		if err != nil {
 			return err
 		}
 		answer, err := state.Why(args[0])

@@ -16,7 +16,7 @@ type Bill struct {
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Operator is a version that is installed, or a Subscription that has not installed one yet.
+// Operator is a version that is installed, or a Subscription or a ClusterExtension that has not installed one yet.
 type Operator struct {
 	Namespace string `json:"namespace"`
 	// CSV is the name of the version. It is empty if nothing is installed.
@@ -26,13 +26,15 @@ type Operator struct {
 	Channel      string `json:"channel,omitempty"`
 	Catalog      string `json:"catalog,omitempty"`
 	Subscription string `json:"subscription,omitempty"`
-	Approval     string `json:"approval,omitempty"`
+	// Extension is the ClusterExtension that installed it.
+	Extension string `json:"extension,omitempty"`
+	Approval  string `json:"approval,omitempty"`
 	// Phase is that of the version, with its Reason and Message if it is not Succeeded.
 	Phase   string   `json:"phase,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
 	Message string   `json:"message,omitempty"`
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
-	// Problems are conditions of the Subscription that say why it does not move.
+	// Problems are conditions of the Subscription or the ClusterExtension that say why it does not move.
 	Problems []string `json:"problems,omitempty"`
 	// Namespaces are those that the operator works in. One empty name stands for all.
 	Namespaces   []string `json:"namespaces,omitempty"`
@@ -55,7 +57,9 @@ type Upgrade struct {
 
 // CatalogState is whether a catalog can be read.
 type CatalogState struct {
-	Namespace string   `json:"namespace"`
+	// Kind is CatalogSource, or ClusterCatalog, which has no namespace.
+	Kind      string   `json:"kind"`
+	Namespace string   `json:"namespace,omitempty"`
 	Name      string   `json:"name"`
 	Image     string   `json:"image,omitempty"`
 	Digest    string   `json:"digest,omitempty"`
@@ -87,12 +91,22 @@ func (s *State) Bill() *Bill {
 			bill.Operators = append(bill.Operators, waiting)
 		}
 	}
+	for i := range s.Extensions {
+		if one := &s.Extensions[i]; s.versionOf(one) == nil {
+			waiting := Operator{Namespace: one.Spec.Namespace}
+			waiting.extended(one)
+			bill.Operators = append(bill.Operators, waiting)
+		}
+	}
 	bill.Operators = append(bill.Operators, s.elsewhere()...)
 	slices.SortFunc(bill.Operators, func(a, b Operator) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Package, b.Package), strings.Compare(a.CSV, b.CSV))
 	})
 	for i := range s.Catalogs {
 		bill.Catalogs = append(bill.Catalogs, catalogState(&s.Catalogs[i]))
+	}
+	for i := range s.ClusterCatalogs {
+		bill.Catalogs = append(bill.Catalogs, clusterCatalogState(&s.ClusterCatalogs[i]))
 	}
 	for i := range s.Groups {
 		one := &s.Groups[i]
@@ -107,7 +121,7 @@ func (s *State) Bill() *Bill {
 
 func catalogState(one *Catalog) CatalogState {
 	return CatalogState{
-		Namespace: one.Namespace, Name: one.Name, Image: cmp.Or(one.Spec.Image, one.Spec.Address), Digest: one.Status.Digest,
+		Kind: kindCatalog, Namespace: one.Namespace, Name: one.Name, Image: cmp.Or(one.Spec.Image, one.Spec.Address), Digest: one.Status.Digest,
 		State: cmp.Or(one.state(), "unknown"), Message: one.Status.Message, Packages: one.Status.Packages, Broken: one.Status.Broken,
 	}
 }
@@ -130,6 +144,9 @@ func (s *State) operator(of *Version) Operator {
 	}
 	if subscription := s.SubscriptionOf(of); subscription != nil {
 		s.subscribed(&found, subscription)
+	}
+	if extension := s.extensionOf(of); extension != nil {
+		found.extended(extension)
 	}
 	return found
 }

@@ -44,6 +44,9 @@ type State struct {
 	Versions      []Version
 	Catalogs      []Catalog
 	Groups        []Group
+	// Extensions are the ClusterExtensions that install in the namespace, and ClusterCatalogs their catalogs, if ReadExtensions read them.
+	Extensions      []Extension
+	ClusterCatalogs []ClusterCatalog
 	// Workloads are the Deployments and Pods of the namespace, if ReadWorkloads read them.
 	Workloads []*unstructured.Unstructured
 	// Packages are those of which a version works in the namespace, if ReadElsewhere read them.

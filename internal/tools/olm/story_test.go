@@ -99,6 +99,11 @@ func stateOf(t *testing.T, manifests string) *olm.State {
 			state.Catalogs = append(state.Catalogs, decoded[olm.Catalog](t, object))
 		case "OperatorGroup":
 			state.Groups = append(state.Groups, decoded[olm.Group](t, object))
+		case "ClusterExtension":
+			state.Extensions = append(state.Extensions, decoded[olm.Extension](t, object))
+		case "ClusterCatalog":
+			object.SetNamespace("")
+			state.ClusterCatalogs = append(state.ClusterCatalogs, decoded[olm.ClusterCatalog](t, object))
 		case "PackageManifest":
 			state.Packages = append(state.Packages, decoded[olm.Package](t, object))
 		case "ConfigMap":

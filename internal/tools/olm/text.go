@@ -74,6 +74,9 @@ func (o *Operator) source() []string {
 	if o.Elsewhere {
 		return []string{fmt.Sprintf("package %s, installed in the namespace %s", o.Package, o.Namespace)}
 	}
+	if o.Extension != "" {
+		return []string{fmt.Sprintf("package %s, by ClusterExtension %s", o.Package, o.Extension)}
+	}
 	if o.Subscription == "" {
 		return []string{"no Subscription names it"}
 	}
@@ -142,7 +145,11 @@ func lines(all []string) []string {
 func (b *Bill) catalogs() []string {
 	var all []string
 	for _, one := range b.Catalogs {
-		text := fmt.Sprintf("%s is %s, %s", address(one.Namespace, one.Name), one.State, plural.Count(one.Packages, "package"))
+		name := address(one.Namespace, one.Name)
+		if one.Kind == kindClusterCatalog {
+			name = one.Kind + " " + name
+		}
+		text := fmt.Sprintf("%s is %s, %s", name, one.State, plural.Count(one.Packages, "package"))
 		if one.Message != "" {
 			text += ": " + one.Message
 		}

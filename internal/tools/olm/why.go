@@ -10,10 +10,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// Answer is why a Subscription, a plan or a version does not move. Its JSON is stable.
+// Answer is why a Subscription, a plan, a version or a ClusterExtension does not move. Its JSON is stable.
 type Answer struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
+	Kind string `json:"kind"`
+	// Namespace is empty for a ClusterExtension, which has none.
+	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	// Settled means that nothing holds it.
 	Settled bool `json:"settled"`
@@ -51,6 +52,9 @@ const (
 	kindVersion      = "ClusterServiceVersion"
 	kindCatalog      = "CatalogSource"
 	kindGroup        = "OperatorGroup"
+
+	kindExtension      = "ClusterExtension"
+	kindClusterCatalog = "ClusterCatalog"
 )
 
 // Types of conditions of a Subscription.
@@ -60,7 +64,8 @@ const (
 	conditionResolution = "ResolutionFailed"
 )
 
-// Why explains a Subscription, a version or a plan of the namespace, whichever has the name, in this order. The error names those that exist.
+// Why explains a Subscription, a version or a plan of the namespace, or a ClusterExtension that installs in it, whichever has the name, in this
+// order. The error names those that exist.
 func (s *State) Why(name string) (*Answer, error) {
 	a := &Answer{Namespace: s.Namespace, Name: name, Chain: []Link{}, Unknown: s.Lacks}
 	e := &explanation{Answer: a, state: s}
@@ -75,6 +80,9 @@ func (s *State) Why(name string) (*Answer, error) {
 	case plan != nil:
 		a.Kind = kindPlan
 		e.plan(plan)
+	case s.Extension(name) != nil:
+		a.Kind, a.Namespace = kindExtension, ""
+		e.extension(s.Extension(name))
 	default:
 		return nil, s.unknown(name)
 	}
@@ -86,7 +94,7 @@ func (s *State) unknown(name string) error {
 	for i := range s.Subscriptions {
 		known = append(known, s.Subscriptions[i].Name)
 	}
-	text := fmt.Sprintf("namespace %s has no Subscription, ClusterServiceVersion or InstallPlan %s", s.Namespace, name)
+	text := fmt.Sprintf("there is no ClusterExtension %[1]s, and namespace %[2]s has no Subscription, ClusterServiceVersion or InstallPlan %[1]s", name, s.Namespace)
 	switch {
 	case len(s.Lacks) > 0:
 		return fmt.Errorf("%s that you may see: %s", text, strings.Join(s.Lacks, "; "))
@@ -116,7 +124,7 @@ func (e *explanation) decide(why string, by Field, do ...string) {
 func (e *explanation) settle(why string) { e.Why, e.Settled = terminal.Line(why), true }
 
 func (e *explanation) at(kind, name, field string) Field {
-	return Field{kind, e.Namespace, name, field}
+	return Field{kind, e.state.Namespace, name, field}
 }
 
 // unobserved decides if the manager has not reported on an object.

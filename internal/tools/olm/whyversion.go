@@ -135,11 +135,11 @@ func (e *explanation) workloads(of *Version) {
 		if pod, why := e.pod(deployment); pod != "" {
 			e.link("Pod", pod, why)
 			e.decide(fmt.Sprintf("Pod %s of %s is not ready: %s", pod, of.Name, why), e.at("Pod", pod, "status"),
-				fmt.Sprintf("kubectl describe pod %s -n %s", pod, e.Namespace), fmt.Sprintf("kubectl logs %s -n %s", pod, e.Namespace))
+				fmt.Sprintf("kubectl describe pod %s -n %s", pod, e.state.Namespace), fmt.Sprintf("kubectl logs %s -n %s", pod, e.state.Namespace))
 			return
 		}
 		e.decide(fmt.Sprintf("Deployment %s of %s is not available: %s", wanted.Name, of.Name, message), e.at("Deployment", wanted.Name, "status.conditions"),
-			fmt.Sprintf("operon explain deployment/%s -n %s", wanted.Name, e.Namespace))
+			fmt.Sprintf("operon explain deployment/%s -n %s", wanted.Name, e.state.Namespace))
 		return
 	}
 	message := cmp.Or(of.Status.Message, of.Status.Manager.ready().Message, "it is being installed")

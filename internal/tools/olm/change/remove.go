@@ -132,20 +132,21 @@ func (r *Removal) version(ctx context.Context, client *kube.Client, state *olm.S
 
 // extension adds the ClusterExtension that installed a version, if one did: what a version says about that could be forged.
 func (r *Removal) extension(ctx context.Context, client *kube.Client, of *olm.Version) error {
-	for _, by := range of.OwnerReferences {
-		if by.Kind != "ClusterExtension" || by.APIVersion != extensions.GroupVersion().String() {
-			continue
-		}
-		found, err := client.Dynamic.Resource(extensions).Get(ctx, by.Name, metav1.GetOptions{})
-		if apierrors.IsForbidden(err) {
-			return errors.New(olm.Missing("get", extensions, "", by.Name))
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("read ClusterExtension %s: %w", by.Name, err)
-		}
-		if err == nil && found.GetUID() == by.UID && namespaceOf(found) == of.Namespace {
-			r.installers = append(r.installers, found)
-		}
+	by := of.ExtensionOwner()
+	if by == nil {
+		return nil
+	}
+	found, err := client.Dynamic.Resource(olm.Extensions).Get(ctx, by.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return errors.New(olm.Missing("get", olm.Extensions, "", by.Name))
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read ClusterExtension %s: %w", by.Name, err)
+	}
+	if found.GetUID() == by.UID && namespaceOf(found) == of.Namespace {
+		r.installers = append(r.installers, found)
 	}
 	return nil
 }
@@ -155,8 +156,6 @@ func namespaceOf(extension *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(extension.Object, "spec", "namespace")
 	return name
 }
-
-var extensions = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
 
 func (r *Removal) add(version *olm.Version) {
 	r.versions = append(r.versions, named("ClusterServiceVersion", &version.ObjectMeta))

@@ -36,9 +36,6 @@ var owners = []schema.GroupVersionResource{
 	{Group: coreGroup, Version: "v1alpha1", Resource: "clusterserviceversions"},
 }
 
-// extensions belong to OLM v1, whose operators cannot be handed back.
-var extensions = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
-
 // Check returns an error if operators cannot be handed back now: a version is being installed or replaced, or belongs to a ClusterExtension.
 func Check(ctx context.Context, client *kube.Client) error {
 	state, err := olm.Read(ctx, client, metav1.NamespaceAll)
@@ -51,7 +48,7 @@ func Check(ctx context.Context, client *kube.Client) error {
 	if len(state.Lacks) > 0 {
 		return fmt.Errorf("what the manager does is not known: %s", state.Lacks[0])
 	}
-	found, err := client.List(ctx, extensions, metav1.NamespaceAll, "")
+	found, err := client.List(ctx, olm.Extensions, metav1.NamespaceAll, "")
 	if err != nil {
 		return err
 	}
