@@ -2,10 +2,6 @@
 EXAMPLES := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 MODULES := cluster . $(EXAMPLES) olm bench
 
-# Programs, tests and vet share what they compile only if all are built alike, and the image of operon-olm needs a static program.
-# The race detector alone needs cgo.
-export CGO_ENABLED = 0
-
 BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster OPERON_OLM_BINARY=$(CURDIR)/bin/operon-olm OPERON_ENGINE_BINARY=$(CURDIR)/bin/operon-engine
 # The target lint runs go vet, so that tests do not. Without debug information, linking takes half the time.
 # More tests at a time take no less time on two cores, until requests time out.
@@ -28,7 +24,7 @@ run: ## run the example operator on a cluster of its own
 
 test: lint binaries ## pass all tests; RACE=-race looks for data races in the root module
 	cd cluster && $(GO_TEST) ./...
-	$(if $(RACE),CGO_ENABLED=1 $(GO_TEST) $(RACE) $(UNWATCHED) $(RACED))
+	$(if $(RACE),$(GO_TEST) $(RACE) $(UNWATCHED) $(RACED))
 	@$(MAKE) --no-print-directory -j 2 waiting
 	cd bench && $(GO_TEST) ./...
 
@@ -49,8 +45,10 @@ olm $(EXAMPLES):
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery
 
+# The image of the manager consists of its program, so that needs a static one. The others are built as `operon up` and `go test` build by
+# default, so that the operators of users reuse what was compiled.
 binaries:
-	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster) && cd olm && go build -o ../bin/operon-olm .
+	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster) && cd olm && CGO_ENABLED=0 go build -o ../bin/operon-olm .
 
 fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets the time of each
 	@tests=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' * | sed -E 's|/[^/]*_test.go:func |:|' | sort -u); \

@@ -327,7 +327,7 @@ func pause(ctx context.Context, while time.Duration) error {
 }
 
 // chosen returns plans in the order of their execution. Sweeps come first, between plans that change fields and plans with other
-// workloads; then plans with single faults take their place.
+// workloads; then plans with single faults take the place of sweeps.
 func (s *session) chosen() []testplan.Plan {
 	if s.restless() {
 		s.report.Notes = append(s.report.Notes, s.unrest()+": no plan was run, as there is no state to compare with")
@@ -338,7 +338,13 @@ func (s *session) chosen() []testplan.Plan {
 	for i := range faulty {
 		faulty[i] = short(faulty[i])
 	}
-	changes, others := s.changes(), plain(s.workloads())
+	all := ordered(sweeps, faulty, s.changes(), plain(s.workloads()))
+	s.report.Plans.Planned = len(all)
+	return all[:min(len(all), s.Plans)]
+}
+
+// ordered returns all plans in the order of their execution.
+func ordered(sweeps, faulty, changes, others []testplan.Plan) []testplan.Plan {
 	var all []testplan.Plan
 	for len(sweeps) > 0 {
 		all = inTurn(all, &sweeps, &changes, &sweeps, &others, &sweeps, &changes, &sweeps)
@@ -346,8 +352,7 @@ func (s *session) chosen() []testplan.Plan {
 	for len(faulty)+len(changes)+len(others) > 0 {
 		all = inTurn(all, &faulty, &changes, &others, &faulty, &changes)
 	}
-	s.report.Plans.Planned = len(all)
-	return all[:min(len(all), s.Plans)]
+	return all
 }
 
 // inTurn moves the first plan of each list to the end of all.

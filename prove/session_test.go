@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,6 +31,32 @@ func TestRestless(t *testing.T) {
 		}
 		if test.want && (len(s.chosen()) > 0 || len(s.report.Notes) != 1) {
 			t.Errorf("%s: there are plans, or the notes are %q", name, s.report.Notes)
+		}
+	}
+}
+
+// Four of seven plans are sweeps until all of them are among the plans. Then two of five are single faults. What is left of a list takes the places
+// of lists that have ended.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	plans := func(letter string, count int) []testplan.Plan {
+		var all []testplan.Plan
+		for i := range count {
+			all = append(all, testplan.Plan{Name: fmt.Sprint(letter, i+1)})
+		}
+		return all
+	}
+	for want, lists := range map[string][4]int{
+		"s1 c1 s2 o1 s3 c2 s4 s5 c3 s6 o2 c4 f1 c5 o3 f2 c6 f3 c7 f4 f5": {6, 5, 7, 3},
+		"s1 s2 s3 f1 f2":       {3, 2, 0, 0},
+		"f1 c1 o1 f2 c2 o2 o3": {0, 2, 2, 3},
+	} {
+		var names []string
+		for _, p := range ordered(plans("s", lists[0]), plans("f", lists[1]), plans("c", lists[2]), plans("o", lists[3])) {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 }
