@@ -45,8 +45,8 @@ olm $(EXAMPLES):
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery
 
-# The image of the manager consists of its program, so that needs a static one. The others are built as `operon up` and `go test` build by
-# default, so that the operators of users reuse what was compiled.
+# The image of the manager contains nothing but operon-olm, which is therefore linked statically. The other programs are built with the default
+# flags of `operon up` and `go test`, so that the operators of users reuse what was compiled.
 binaries:
 	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster) && cd olm && CGO_ENABLED=0 go build -o ../bin/operon-olm .
 

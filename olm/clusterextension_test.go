@@ -196,6 +196,10 @@ func (w *world) explained(name string, settled bool, why string) {
 	if answer, err := state.Why(name); err != nil || answer.Kind != "ClusterExtension" || answer.Settled != settled || !strings.Contains(answer.Why, why) {
 		w.Errorf("the answer is %+v, %v", answer, err)
 	}
+	if state, err = olm.Read(w.Context(), connection, w.Namespace); err == nil {
+		err = state.ReadExtensions(w.Context(), connection)
+	}
+	w.Must(err)
 	bill := state.Bill()
 	if len(bill.Operators) != 1 || bill.Operators[0].Extension != name || bill.Operators[0].CSV == "" || (len(bill.Operators[0].Problems) == 0) != settled {
 		w.Errorf("the bill has %+v", bill.Operators)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/prove/report"
 	"github.com/operon-framework/operon/internal/ship/bundle/bundletest"
 	"github.com/operon-framework/operon/prove"
@@ -66,7 +67,7 @@ func proofTarget(dir string, of bundletest.Proof) (prove.Target, error) {
 
 // provenBundle returns the findings in a line each.
 func provenBundle(found *report.Report, files []report.File) *bundletest.Proven {
-	proven := &bundletest.Proven{Notes: []string{fmt.Sprintf("%d test cases with faults", found.Plans.Run)}}
+	proven := &bundletest.Proven{Notes: []string{plural.Count(found.Plans.Run, "test case") + " with faults"}}
 	for i := range found.Findings {
 		f := &found.Findings[i]
 		if !f.Fails() {

@@ -228,12 +228,12 @@ func onePackage(of *catalog.Catalog, dir string, name []string) (*catalog.Packag
 		names = append(names, p.Name)
 	}
 	if more := len(of.Packages) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d others", more))
+		names = append(names, plural.Count(more, "other"))
 	}
 	if len(name) == 0 {
-		return nil, usageError{fmt.Errorf("want the name of a package of %s, which has %s", dir, plural.Count(len(of.Packages), "package")+": "+strings.Join(names, ", "))}
+		return nil, usageError{fmt.Errorf("want the name of a package; the catalog %s has %s", dir, strings.Join(names, ", "))}
 	}
-	return nil, fmt.Errorf("the catalog %s has no package %s, but %s; operon catalog validate lists problems", dir, name[0], strings.Join(names, ", "))
+	return nil, fmt.Errorf("the catalog %s has no package %s, only %s; operon catalog validate lists problems", dir, name[0], strings.Join(names, ", "))
 }
 
 func newCatalogGraph() *cobra.Command {
@@ -242,12 +242,13 @@ func newCatalogGraph() *cobra.Command {
 		Use:   "graph DIR [PACKAGE]",
 		Short: "Show the upgrades of a package",
 		Long: `Show the upgrade graph of a package in the file-based catalog in DIR: the bundles of each channel, and
-which ones they replace or skip. PACKAGE may be omitted if the catalog has only one. With --svg, the graph is drawn as a picture.`,
+which ones they replace or skip. PACKAGE is optional if the catalog has one package. With --svg, the graph
+is drawn as a picture.`,
 		Example: `  operon catalog graph catalog memcached
   operon catalog graph catalog memcached --svg memcached.svg`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {
-				return usageError{fmt.Errorf("want a directory with a catalog, and the name of a package, got %s", plural.Count(len(args), "argument"))}
+				return usageError{errors.New("want a directory with a catalog, and the name of a package if it has several")}
 			}
 			return nil
 		},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/olm/preview"
@@ -84,7 +85,7 @@ func (t *olmTarget) read(ctx context.Context) (*olm.State, error) {
 func oneNamed(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {
-			return usageError{fmt.Errorf("want the name of one %s, got %d arguments", what, len(args))}
+			return usageError{fmt.Errorf("want the name of one %s, got %s", what, plural.Count(len(args), "argument"))}
 		}
 		return nil
 	}
@@ -97,7 +98,8 @@ func newOLMStatus() *cobra.Command {
 		Short: "List installed operators with their permissions, images and upgrades",
 		Long: `List the operators that a lifecycle manager has installed: for each, its package, version, channel and
 catalog, whether it works, upgrades that wait, the namespaces that it works in, its permissions and
-images, and deprecations. Permissions with which an operator could gain others come first. Catalogs and OperatorGroups follow.
+images, and deprecations. Permissions with which an operator could gain others come first. CatalogSources,
+ClusterCatalogs and OperatorGroups follow.
 Operators that are installed in another namespace and work in this one are listed with their version and phase.
 
 What you may not read is listed at the end, with the permission that is missing.`,
@@ -151,8 +153,8 @@ func newOLMExplain() *cobra.Command {
 		Use:   "explain NAME",
 		Short: "Explain why a Subscription, a version, a plan or a ClusterExtension does not move",
 		Long: `Explain in one sentence why a Subscription or a ClusterExtension does not install or upgrade its operator,
-with the object and the field that decides, and what to do. The chain from the Subscription to that object
-follows: catalog, plan, ClusterServiceVersion, Deployment and Pod.
+with the object and the field that decides, and what to do. The chain of objects to that one follows:
+catalog, plan, ClusterServiceVersion, Deployment and Pod.
 
 NAME is the name of a Subscription, or else of a ClusterServiceVersion, an InstallPlan or a ClusterExtension.`,
 		Example: `  operon olm explain memcached -n caches

@@ -210,8 +210,8 @@ func confirmed(command *cobra.Command, removal *change.Removal, yes bool) error 
 	if !onTerminal() {
 		return usageError{errors.New("--delete-crds deletes custom resources: add --yes where nobody can be asked")}
 	}
-	fmt.Fprintf(command.ErrOrStderr(), "delete CRD %s and all %d custom resources? This cannot be undone.\nType %s to delete them: ",
-		strings.Join(removal.Definitions(), ", CRD "), removal.Resources(), removal.Name)
+	fmt.Fprintf(command.ErrOrStderr(), "delete CRD %s and %s? This cannot be undone.\nType %s to delete them: ",
+		strings.Join(removal.Definitions(), ", CRD "), plural.Count(removal.Resources(), "custom resource"), removal.Name)
 	line, err := bufio.NewReader(command.InOrStdin()).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the answer: %w", err)

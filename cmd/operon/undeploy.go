@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/ship/deploy"
 )
 
@@ -67,8 +68,8 @@ operator that is not running.`,
 // are kept.
 func confirmDeletion(in io.Reader, out io.Writer) func(deploy.DataDeletion) (bool, error) {
 	return func(of deploy.DataDeletion) (bool, error) {
-		fmt.Fprintf(out, "also delete CRD %s and all %d custom resources? This cannot be undone.\nType %s to delete them, or press Enter to keep them: ",
-			strings.Join(of.CRDs, ", CRD "), of.Objects, of.Operator)
+		fmt.Fprintf(out, "also delete CRD %s and %s? This cannot be undone.\nType %s to delete them, or press Enter to keep them: ",
+			strings.Join(of.CRDs, ", CRD "), plural.Count(of.Objects, "custom resource"), of.Operator)
 		line, err := bufio.NewReader(in).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return false, fmt.Errorf("read the answer: %w", err)

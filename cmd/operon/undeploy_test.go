@@ -32,7 +32,7 @@ func TestDeletionIsConfirmedByName(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%q: %v, %v", answer, got, err)
 		}
-		if want := "CRD apps.example.com, CRD jobs.example.com and all 3 custom resources? This cannot be undone.\nType web"; !strings.Contains(out.String(), want) {
+		if want := "CRD apps.example.com, CRD jobs.example.com and 3 custom resources? This cannot be undone.\nType web"; !strings.Contains(out.String(), want) {
 			t.Errorf("asked %q", out.String())
 		}
 	}

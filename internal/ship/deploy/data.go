@@ -117,7 +117,7 @@ func (d *data) tell(u *undeployer) {
 		u.result.Kept = append(u.result.Kept, plural.Count(len(d.staying), "custom resource"))
 	}
 	for _, finalizer := range slices.Sorted(maps.Keys(waiting)) {
-		u.options.say("  %d of them have the finalizer %s: if you delete them, they remain until an operator that clears it is deployed", waiting[finalizer], finalizer)
+		u.options.say("  the finalizer %s is on %d of them: if you delete them, they remain until an operator that clears it is deployed", finalizer, waiting[finalizer])
 	}
 	if len(d.staying) == 0 {
 		return
@@ -142,7 +142,7 @@ func (u *undeployer) attended(ctx context.Context) error {
 	if err != nil || why == "" {
 		return err
 	}
-	return fmt.Errorf("nothing was removed: finalizers hold %s, and %s\n%s\n%s", plural.Count(len(waiting), "custom resource"), why, removal.Lines(waiting), u.options.Advice.Unattended)
+	return fmt.Errorf("nothing was removed: finalizers hold %s, and %s\n%s\n%s", plural.Count(len(waiting), "custom resource"), why, removal.Lines(waiting), u.options.Commands.unattended())
 }
 
 // absent describes why the operator does not run, or returns "" if it does.
@@ -250,9 +250,9 @@ func (u *undeployer) waitGone(ctx context.Context, objects []*unstructured.Unstr
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	advice := "run `operon undeploy` again to continue"
+	advice := fmt.Sprintf("run `%s` again to continue", u.options.Commands.Undeploy)
 	if slices.ContainsFunc(left, removal.Held) {
-		advice = "see in `operon logs` why the operator does not clear the finalizers, and run `operon undeploy` again; --give-up-finalizers removes them, and what the operator would have cleaned up outside of the cluster remains"
+		advice = u.options.Commands.held()
 	}
 	return fmt.Errorf("%w\n%s", removal.Left(context.Cause(ctx), left), advice)
 }

@@ -28,22 +28,38 @@ type UndeployOptions struct {
 	GiveUpFinalizers bool
 	// DryRun lists what would be removed.
 	DryRun bool
-	// Advice is what messages tell users to do. The default is that of `operon undeploy`.
-	Advice Advice
+	// Commands are those that messages refer to. The default is those for the operators of users.
+	Commands Commands
 }
 
-// Advice is what messages tell users to do, in the words of the command that they use.
-type Advice struct {
-	// DeleteData is the flag that deletes the CRDs and the custom resources, too.
-	DeleteData string
-	// Unattended tells what to do if custom resources wait for an operator that does not run.
-	Unattended string
+// Commands are the commands and flags that messages refer to. All fields are required, except GiveUp.
+type Commands struct {
+	Deploy, Undeploy string
+	// DeleteData is the flag of Undeploy that deletes the CRDs and the custom resources, and GiveUp the one that removes finalizers, if it has one.
+	DeleteData, GiveUp string
+	// Logs is where users find the logs of the operator.
+	Logs string
 }
 
-// undeployAdvice is the advice of `operon undeploy`.
-var undeployAdvice = Advice{
-	DeleteData: "--delete-data",
-	Unattended: "start the operator again with `operon deploy`, or remove the finalizers with --give-up-finalizers: external resources that the operator would have cleaned up then remain",
+// userCommands are those for the operators of users.
+var userCommands = Commands{Deploy: "operon deploy", Undeploy: "operon undeploy", DeleteData: "--delete-data", GiveUp: "--give-up-finalizers", Logs: "`operon logs`"}
+
+// unattended returns what to do if custom resources wait for an operator that does not run.
+func (c Commands) unattended() string {
+	text := fmt.Sprintf("start the operator again with `%s`", c.Deploy)
+	if c.GiveUp == "" {
+		return text
+	}
+	return text + fmt.Sprintf(", or remove the finalizers with %s: external resources that the operator would have cleaned up then remain", c.GiveUp)
+}
+
+// held returns what to do if finalizers are not cleared in time.
+func (c Commands) held() string {
+	text := fmt.Sprintf("see in %s why the operator does not clear the finalizers, and run `%s` again", c.Logs, c.Undeploy)
+	if c.GiveUp == "" {
+		return text
+	}
+	return text + fmt.Sprintf("; %s removes them, and what the operator would have cleaned up outside of the cluster remains", c.GiveUp)
 }
 
 // DataDeletion is the deletion that a user confirms.
@@ -85,7 +101,7 @@ type undeployer struct {
 // are kept, and this is reported. Nothing is removed if custom resources would wait for an operator that does not run.
 func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
 	started := time.Now()
-	options.Advice = cmp.Or(options.Advice, undeployAdvice)
+	options.Commands = cmp.Or(options.Commands, userCommands)
 	u := &undeployer{options: options}
 	if err := u.find(ctx); err != nil {
 		return nil, err
@@ -244,7 +260,7 @@ func (u *undeployer) keeps(object *unstructured.Unstructured, users map[string]*
 		return ""
 	}
 	if u.options.KeepData {
-		return fmt.Sprintf("kept with its custom resources; %s deletes both", u.options.Advice.DeleteData)
+		return fmt.Sprintf("kept with its custom resources; %s deletes both", u.options.Commands.DeleteData)
 	}
 	if other := users[object.GetName()]; other != nil {
 		return fmt.Sprintf("the deployment of %s in namespace %s also uses it", other.operator, other.namespace)

@@ -243,7 +243,7 @@ func TestKeepData(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	if missing := lacks(said, "kept 1 custom resource", f.group+"/minded: if you delete them, they remain"); missing != nil || len(removal.Kept) == 0 {
+	if missing := lacks(said, "kept 1 custom resource", f.group+"/minded is on 1 of them: if you delete them, they remain"); missing != nil || len(removal.Kept) == 0 {
 		t.Error(missing, removal.Kept)
 	}
 	if _, err := f.gadgets().Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {

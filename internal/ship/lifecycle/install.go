@@ -209,7 +209,7 @@ func Uninstall(ctx context.Context, options UninstallOptions) (*deploy.Removal, 
 		return nil, err
 	}
 	options.Dir = m.Dir
-	options.Advice = deploy.Advice{DeleteData: "--delete-crds", Unattended: "start the manager again with `operon olm install`"}
+	options.Commands = deploy.Commands{Deploy: "operon olm install", Undeploy: "operon olm uninstall", DeleteData: "--delete-crds", Logs: "the logs of the manager's pod"}
 	switch {
 	case options.HandBack:
 		err = handBack(ctx, options)

@@ -69,11 +69,14 @@ type line struct {
 // agent precedes the name of a replica in its user agent.
 const agent = "/replica/"
 
-// Tables are Leases with this suffix.
-const tableResource, tableSuffix = "leases", "-shards"
+// A table is an object of tableResource whose name ends in tableSuffix.
+const (
+	tableResource = "leases"
+	tableSuffix   = "-shards"
+)
 
-// Read returns the writes in a log, sorted by revision, together with the recorded versions of tables: the log lacks the ones whose client did
-// not wait for the response.
+// Read returns the writes in a log and the recorded versions of tables, sorted by revision. The log records the write of a table as failed if its
+// client timed out, even if it took effect.
 func Read(path string, tables []Write) ([]Write, error) {
 	file, err := os.Open(path)
 	if err != nil {

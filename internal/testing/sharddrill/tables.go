@@ -9,20 +9,22 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
 
 	"github.com/operon-framework/operon/internal/core/shardtable"
 	"github.com/operon-framework/operon/internal/runtime/shard"
 )
 
-// Tables records all versions of the tables of a cluster with a watch. The audit log alone is not enough: if a write of a table
-// takes longer than its client waits, the log calls it failed, although it may take effect.
+// Tables records all versions of the tables of a cluster with a watch. The audit log alone is not enough: it records the write of a table as failed
+// if its client timed out, even if it took effect.
 type Tables struct {
-	leases  leases
+	client  kubernetes.Interface
 	watcher *toolswatch.RetryWatcher
 	ended   chan struct{}
 
@@ -30,14 +32,6 @@ type Tables struct {
 	writes  []Write
 	latest  uint64
 	failure error
-}
-
-// leases watches the Leases of all namespaces.
-type leases struct{ client kubernetes.Interface }
-
-// WatchWithContext implements cache.WatcherWithContext.
-func (l leases) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return l.client.CoordinationV1().Leases("").Watch(ctx, options)
 }
 
 // Record records tables until Stop is called, or until ctx ends.
@@ -50,11 +44,12 @@ func Record(ctx context.Context, config *rest.Config) (*Tables, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tables{leases: leases{client}, ended: make(chan struct{})}
+	t := &Tables{client: client, ended: make(chan struct{})}
 	for i := range list.Items {
 		t.add(&list.Items[i])
 	}
-	if t.watcher, err = toolswatch.NewRetryWatcherWithContext(ctx, list.ResourceVersion, t.leases); err != nil {
+	all := &cache.ListWatch{WatchFuncWithContext: client.CoordinationV1().Leases("").Watch}
+	if t.watcher, err = toolswatch.NewRetryWatcherWithContext(ctx, list.ResourceVersion, all); err != nil {
 		return nil, err
 	}
 	go t.record()
@@ -66,7 +61,7 @@ func (t *Tables) record() {
 	for event := range t.watcher.ResultChan() {
 		switch lease, isLease := event.Object.(*coordinationv1.Lease); {
 		case event.Type == watch.Error:
-			t.fail(fmt.Errorf("the watch of Leases ended: %v", event.Object))
+			t.fail(fmt.Errorf("the watch of Leases ended: %w", apierrors.FromObject(event.Object)))
 		case isLease && event.Type != watch.Deleted:
 			t.add(lease)
 		}
@@ -107,9 +102,11 @@ func (t *Tables) Stop() {
 	<-t.ended
 }
 
-// Read returns the versions of tables up to now. It fails if the record may have gaps.
+// Read returns the versions of tables up to now. It fails if the record may have gaps, or does not reach the present within a minute.
 func (t *Tables) Read(ctx context.Context) ([]Write, error) {
-	list, err := t.leases.client.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{})
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	list, err := t.client.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +131,7 @@ func (t *Tables) Read(ctx context.Context) ([]Write, error) {
 		default:
 		}
 		if !wait(ctx, 10*time.Millisecond) {
-			return nil, ctx.Err()
+			return nil, fmt.Errorf("the record of tables is at revision %d, want %d: %w", latest, newest, ctx.Err())
 		}
 	}
 }

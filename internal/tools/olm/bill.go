@@ -93,9 +93,7 @@ func (s *State) Bill() *Bill {
 	}
 	for i := range s.Extensions {
 		if one := &s.Extensions[i]; s.versionOf(one) == nil {
-			waiting := Operator{Namespace: one.Spec.Namespace}
-			waiting.extended(one)
-			bill.Operators = append(bill.Operators, waiting)
+			bill.Operators = append(bill.Operators, withoutCSV(one))
 		}
 	}
 	bill.Operators = append(bill.Operators, s.elsewhere()...)

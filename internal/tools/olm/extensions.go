@@ -9,16 +9,17 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// The resources of OLM v1. They belong to no namespace.
+// The resources of OLM v1. They are cluster-scoped.
 var (
 	Extensions      = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
-	ClusterCatalogs = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clustercatalogs"}
+	clusterCatalogs = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clustercatalogs"}
 )
 
 // Extension is a ClusterExtension: it keeps a package installed for the whole cluster.
@@ -29,16 +30,15 @@ type Extension struct {
 		Namespace string `json:"namespace"`
 		Source    struct {
 			Catalog struct {
-				PackageName string   `json:"packageName"`
-				Version     string   `json:"version"`
-				Channels    []string `json:"channels"`
+				PackageName string `json:"packageName"`
 			} `json:"catalog"`
 		} `json:"source"`
 	} `json:"spec"`
 	Status struct {
-		Install *struct {
+		Install struct {
 			Bundle struct {
-				Name string `json:"name"`
+				Name    string `json:"name"`
+				Version string `json:"version"`
 			} `json:"bundle"`
 		} `json:"install"`
 		Conditions []metav1.Condition `json:"conditions"`
@@ -46,25 +46,10 @@ type Extension struct {
 	} `json:"status"`
 }
 
-// installed returns the name of the version that is installed, or an empty string.
-func (x *Extension) installed() string {
-	if x.Status.Install == nil {
-		return ""
-	}
-	return x.Status.Install.Bundle.Name
-}
+// bundle returns the name of the version that is installed, or an empty string.
+func (x *Extension) bundle() string { return x.Status.Install.Bundle.Name }
 
-// condition returns a condition, or an empty one.
-func condition(all []metav1.Condition, kind string) metav1.Condition {
-	for _, one := range all {
-		if one.Type == kind {
-			return one
-		}
-	}
-	return metav1.Condition{}
-}
-
-// conditionProgressing says whether a ClusterExtension or a ClusterCatalog is as its spec asks for.
+// conditionProgressing has the reason reasonSucceeded if a ClusterExtension or a ClusterCatalog matches its spec.
 const (
 	conditionProgressing = "Progressing"
 	reasonSucceeded      = "Succeeded"
@@ -75,47 +60,50 @@ type ClusterCatalog struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
-		Source struct {
-			Image struct {
-				Ref string `json:"ref"`
-			} `json:"image"`
-		} `json:"source"`
+		Source imageSource `json:"source"`
 	} `json:"spec"`
 	Status struct {
-		ResolvedSource struct {
-			Image struct {
-				Ref string `json:"ref"`
-			} `json:"image"`
-		} `json:"resolvedSource"`
-		Conditions []metav1.Condition `json:"conditions"`
-		Packages   int                `json:"packages"`
-		Broken     []string           `json:"broken"`
+		ResolvedSource imageSource        `json:"resolvedSource"`
+		Conditions     []metav1.Condition `json:"conditions"`
+		Packages       int                `json:"packages"`
+		Broken         []string           `json:"broken"`
 	} `json:"status"`
 }
 
-// ReadExtensions reads the ClusterExtensions that install in the namespace, and the ClusterCatalogs if there are any of them. A cluster may not
-// have these kinds. Users of one namespace usually may not read them, which counts only if a version of the namespace belongs to one.
+type imageSource struct {
+	Image struct {
+		Ref string `json:"ref"`
+	} `json:"image"`
+}
+
+// ReadExtensions reads the ClusterExtensions that install in the namespace, and their ClusterCatalogs. A cluster may lack these kinds. Users of
+// one namespace usually may not read them: that is recorded only if a version of the namespace belongs to a ClusterExtension.
 func (s *State) ReadExtensions(ctx context.Context, client *kube.Client) error {
 	lacks := s.Lacks
-	var err error
-	if s.Extensions, err = list[Extension](ctx, client, s, Extensions, metav1.NamespaceAll); err != nil {
+	all, err := list[Extension](ctx, client, s, Extensions, metav1.NamespaceAll)
+	if err != nil {
 		return ignoreNotInstalled(err)
 	}
-	if s.Namespace != "" {
-		s.Extensions = slices.DeleteFunc(s.Extensions, func(one Extension) bool { return one.Spec.Namespace != s.Namespace })
-		if len(s.Extensions) == 0 {
-			if !slices.ContainsFunc(s.Versions, func(one Version) bool { return one.ExtensionOwner() != nil }) {
-				s.Lacks = lacks
-			}
-			return nil
+	s.Extensions = slices.DeleteFunc(all, func(one Extension) bool { return s.Namespace != "" && one.Spec.Namespace != s.Namespace })
+	if s.Namespace != "" && len(s.Extensions) == 0 {
+		if !slices.ContainsFunc(s.Versions, func(one Version) bool { return one.ExtensionOwner() != nil }) {
+			s.Lacks = lacks
 		}
+		return nil
 	}
-	s.ClusterCatalogs, err = list[ClusterCatalog](ctx, client, s, ClusterCatalogs, metav1.NamespaceAll)
+	s.ClusterCatalogs, err = list[ClusterCatalog](ctx, client, s, clusterCatalogs, metav1.NamespaceAll)
 	return ignoreNotInstalled(err)
 }
 
-// ReadNamed reads the namespace with everything that explains an object of a name. If the namespace has no such object, and a ClusterExtension has
-// the name, it reads the namespace in which this one installs.
+func ignoreNotInstalled(err error) error {
+	if errors.Is(err, ErrNotInstalled) {
+		return nil
+	}
+	return err
+}
+
+// ReadNamed reads what explains the object with a name: the namespace, or that of the ClusterExtension with the name if the namespace has no
+// such object.
 func ReadNamed(ctx context.Context, client *kube.Client, namespace, name string) (*State, error) {
 	s, err := Read(ctx, client, namespace)
 	if err != nil {
@@ -125,9 +113,6 @@ func ReadNamed(ctx context.Context, client *kube.Client, namespace, name string)
 		if s, err = s.orExtension(ctx, client, name); err != nil {
 			return nil, err
 		}
-	}
-	if err := s.ReadExtensions(ctx, client); err != nil {
-		return nil, err
 	}
 	return s, s.ReadWorkloads(ctx, client)
 }
@@ -145,20 +130,24 @@ func (s *State) orExtension(ctx context.Context, client *kube.Client, name strin
 		return nil, fmt.Errorf("read ClusterExtension %s: %w", name, err)
 	}
 	extension, err := Decode[Extension](found)
-	if err != nil || extension.Spec.Namespace == s.Namespace {
-		return s, err
+	if err != nil {
+		return nil, err
 	}
-	return Read(ctx, client, extension.Spec.Namespace)
+	if extension.Spec.Namespace != s.Namespace {
+		if s, err = Read(ctx, client, extension.Spec.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	s.Extensions = []Extension{*extension}
+	return s, nil
 }
 
-func ignoreNotInstalled(err error) error {
-	if errors.Is(err, ErrNotInstalled) {
-		return nil
-	}
-	return err
+// Extension returns a ClusterExtension, or nil.
+func (s *State) Extension(name string) *Extension {
+	return find(s.Extensions, "", name, func(x *Extension) (string, string) { return "", x.Name })
 }
 
-// ExtensionOwner returns the reference to the ClusterExtension that a version says to belong to, or nil. It could be forged.
+// ExtensionOwner returns the owner reference to a ClusterExtension, or nil. Users can write it, so compare the UID with that of the object.
 func (v *Version) ExtensionOwner() *metav1.OwnerReference {
 	for i, by := range v.OwnerReferences {
 		if by.Kind == kindExtension && by.APIVersion == Extensions.GroupVersion().String() {
@@ -182,41 +171,53 @@ func (s *State) extensionOf(of *Version) *Extension {
 	return nil
 }
 
-// versionOf returns the version that a ClusterExtension has installed or is installing, or nil.
+// versionOf returns the version that a ClusterExtension is installing, or else the one that it has installed, or nil.
 func (s *State) versionOf(of *Extension) *Version {
 	var found *Version
 	for i := range s.Versions {
 		one := &s.Versions[i]
-		if s.extensionOf(one) == of && (found == nil || one.Name != of.installed()) {
+		if s.extensionOf(one) == of && (found == nil || one.Name != of.bundle()) {
 			found = one
 		}
 	}
 	return found
 }
 
-// extended adds what the ClusterExtension of an operator says.
-func (to *Operator) extended(by *Extension) {
-	to.Package, to.Extension = by.Spec.Source.Catalog.PackageName, by.Name
-	if deprecated := condition(by.Status.Conditions, conditionDeprecated); deprecated.Status == metav1.ConditionTrue {
-		to.Deprecations = append(to.Deprecations, deprecated.Message)
+// withoutCSV returns what is known about the operator of a ClusterExtension without a version that can be read, as with the manager of OLM v1.
+func withoutCSV(of *Extension) Operator {
+	found := Operator{Namespace: of.Spec.Namespace, CSV: of.bundle(), Version: of.Status.Install.Bundle.Version}
+	if installed := meta.FindStatusCondition(of.Status.Conditions, "Installed"); installed != nil && found.CSV != "" {
+		found.Phase = installed.Reason
 	}
-	switch progressing := condition(by.Status.Conditions, conditionProgressing); {
-	case progressing.Type == "":
-		to.Problems = append(to.Problems, "no lifecycle manager has reported on the ClusterExtension")
+	found.extended(of)
+	return found
+}
+
+// extended adds what is known from the ClusterExtension of an operator.
+func (o *Operator) extended(by *Extension) {
+	o.Package, o.Extension = by.Spec.Source.Catalog.PackageName, by.Name
+	if deprecated := meta.FindStatusCondition(by.Status.Conditions, conditionDeprecated); deprecated != nil && deprecated.Status == metav1.ConditionTrue {
+		o.Deprecations = append(o.Deprecations, deprecated.Message)
+	}
+	switch progressing := meta.FindStatusCondition(by.Status.Conditions, conditionProgressing); {
+	case progressing == nil:
+		o.Problems = append(o.Problems, "no lifecycle manager has reported on the ClusterExtension")
 	case progressing.Reason != reasonSucceeded:
-		to.Problems = append(to.Problems, progressing.Type+": "+progressing.Reason+": "+progressing.Message)
+		o.Problems = append(o.Problems, progressing.Type+": "+progressing.Reason+": "+progressing.Message)
 	}
 }
 
 // clusterCatalogState returns whether a ClusterCatalog can be used.
 func clusterCatalogState(one *ClusterCatalog) CatalogState {
-	serving, progressing := condition(one.Status.Conditions, "Serving"), condition(one.Status.Conditions, conditionProgressing)
 	_, digest, _ := strings.Cut(one.Status.ResolvedSource.Image.Ref, "@")
 	state := CatalogState{
-		Kind: kindClusterCatalog, Name: one.Name, Image: one.Spec.Source.Image.Ref, Digest: digest, State: cmp.Or(serving.Reason, "unknown"),
+		Kind: kindClusterCatalog, Name: one.Name, Image: one.Spec.Source.Image.Ref, Digest: digest, State: "unknown",
 		Packages: one.Status.Packages, Broken: one.Status.Broken,
 	}
-	if progressing.Reason != reasonSucceeded {
+	if serving := meta.FindStatusCondition(one.Status.Conditions, "Serving"); serving != nil {
+		state.State = cmp.Or(serving.Reason, state.State)
+	}
+	if progressing := meta.FindStatusCondition(one.Status.Conditions, conditionProgressing); progressing != nil && progressing.Reason != reasonSucceeded {
 		state.Message = progressing.Message
 	}
 	return state

@@ -171,7 +171,7 @@ func (s *State) lack(what string) {
 func Missing(verb string, of schema.GroupVersionResource, namespace, name string) string {
 	right := rbac.Permission{Verb: verb, Group: of.Group, Resource: of.Resource, Name: name, Namespace: namespace}
 	scope := ""
-	if namespace == "" {
+	if namespace == "" && of.Group != Extensions.Group {
 		scope = " in all namespaces"
 	}
 	return fmt.Sprintf("you may not %s%s", right, scope)

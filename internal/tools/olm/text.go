@@ -149,7 +149,10 @@ func (b *Bill) catalogs() []string {
 		if one.Kind == kindClusterCatalog {
 			name = one.Kind + " " + name
 		}
-		text := fmt.Sprintf("%s is %s, %s", name, one.State, plural.Count(one.Packages, "package"))
+		text := fmt.Sprintf("%s is %s", name, one.State)
+		if one.Packages > 0 || one.Kind == kindCatalog { // the manager of OLM v1 does not report them
+			text += ", " + plural.Count(one.Packages, "package")
+		}
 		if one.Message != "" {
 			text += ": " + one.Message
 		}

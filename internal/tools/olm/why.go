@@ -94,12 +94,14 @@ func (s *State) unknown(name string) error {
 	for i := range s.Subscriptions {
 		known = append(known, s.Subscriptions[i].Name)
 	}
-	text := fmt.Sprintf("there is no ClusterExtension %[1]s, and namespace %[2]s has no Subscription, ClusterServiceVersion or InstallPlan %[1]s", name, s.Namespace)
-	switch {
-	case len(s.Lacks) > 0:
-		return fmt.Errorf("%s that you may see: %s", text, strings.Join(s.Lacks, "; "))
-	case len(known) > 0:
-		return fmt.Errorf("%s: it has the Subscriptions %s", text, strings.Join(known, ", "))
+	text := fmt.Sprintf("namespace %s has no Subscription, ClusterServiceVersion or InstallPlan %s", s.Namespace, name)
+	if len(s.Lacks) > 0 {
+		text += fmt.Sprintf(" that you may see (%s)", strings.Join(s.Lacks, "; "))
+	} else {
+		text += ", and the cluster has no ClusterExtension with this name"
+	}
+	if len(known) > 0 {
+		return fmt.Errorf("%s; the namespace has the Subscriptions %s", text, strings.Join(known, ", "))
 	}
 	return fmt.Errorf("%s: `operon olm status -A` lists all", text)
 }
@@ -276,7 +278,7 @@ func (e *explanation) plan(of *InstallPlan) {
 // failures are what to do about plans that fail, by their reason.
 var failures = map[string][]string{
 	"UnsafeCustomResourceDefinition": {"change the objects that the message names, so that they fit both schemas; the plan is tried again"},
-	"BundleChanged":                  {"delete the plan, so that its Subscription makes another one from the bundle as it is now"},
+	"BundleChanged":                  {"delete the plan, so that the manager makes another one from the bundle as it is now"},
 	"GroupServiceAccountForbidden":   {"grant the ServiceAccount of the OperatorGroup what the message names, or remove spec.serviceAccountName from the group"},
 	"ForeignObject":                  {"remove or rename the object that the message names; the plan is tried again"},
 }

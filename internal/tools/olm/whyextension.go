@@ -1,17 +1,17 @@
 package olm
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Extension returns the ClusterExtension with a name, or nil.
-func (s *State) Extension(name string) *Extension {
-	return find(s.Extensions, "", name, func(x *Extension) (string, string) { return "", x.Name })
-}
-
-// extension explains a ClusterExtension. The message of the condition Progressing has the cause, unless an object that the manager made for it decides.
+// extension explains a ClusterExtension. If an object that the manager made for it decides, this object is explained, and otherwise the condition
+// Progressing.
 func (e *explanation) extension(of *Extension) {
-	progressing := condition(of.Status.Conditions, conditionProgressing)
+	progressing := meta.FindStatusCondition(of.Status.Conditions, conditionProgressing)
+	if progressing == nil {
+		progressing = &metav1.Condition{}
+	}
 	e.link(kindExtension, of.Name, progressing.Reason)
 	at := func(field string) Field { return Field{Kind: kindExtension, Name: of.Name, Field: field} }
 	if of.DeletionTimestamp != nil {
@@ -22,29 +22,34 @@ func (e *explanation) extension(of *Extension) {
 		e.Decides.Namespace = ""
 		return
 	}
-	switch version := e.state.versionOf(of); {
-	case progressing.Reason == "Blocked":
+	if progressing.Reason == "Blocked" {
 		e.decide(progressing.Message, at("spec.source.catalog"), "correct the field that the message names")
-	case progressing.Reason == "Retrying":
-		e.decide(progressing.Message, at("status.conditions[Progressing]"))
-	case version != nil && version.Status.Phase != PhaseSucceeded:
-		e.version(version)
-	case progressing.Reason != reasonSucceeded && !e.planOf(of):
-		e.decide(progressing.Message, at("status.conditions[Progressing]"))
-	case progressing.Reason == reasonSucceeded:
-		e.settle(of.installed() + " is installed, as spec.source.catalog asks for")
+		return
 	}
+	if plan := e.state.planFor(of); plan != nil {
+		e.plan(plan)
+		return
+	}
+	version := e.state.versionOf(of)
+	if version != nil && version.Status.Phase != PhaseSucceeded && progressing.Reason != "Retrying" {
+		e.version(version)
+		return
+	}
+	if progressing.Reason != reasonSucceeded {
+		e.decide(progressing.Message, at("status.conditions[Progressing]"))
+		return
+	}
+	e.settle(of.bundle() + " is installed and matches spec.source.catalog")
 }
 
-// planOf explains the plan of a ClusterExtension that is not complete, if there is one.
-func (e *explanation) planOf(of *Extension) bool {
-	for i := range e.state.Plans {
-		plan := &e.state.Plans[i]
+// planFor returns the plan of a ClusterExtension that is not complete, or nil.
+func (s *State) planFor(of *Extension) *InstallPlan {
+	for i := range s.Plans {
+		plan := &s.Plans[i]
 		by := metav1.GetControllerOf(plan)
 		if plan.Status.Phase != PlanComplete && plan.Namespace == of.Spec.Namespace && by != nil && by.UID == of.UID {
-			e.plan(plan)
-			return true
+			return plan
 		}
 	}
-	return false
+	return nil
 }

@@ -47,7 +47,7 @@ func (e *explanation) version(of *Version) {
 		e.decide(status.Message, e.at("OperatorCondition", of.Spec.Replaces, "spec.conditions[Upgradeable]"),
 			"wait until the operator allows it, or overrule it in spec.overrides of the OperatorCondition")
 	case status.Reason == "PermissionsChanged":
-		e.decide(status.Message, e.at(kindVersion, of.Name, "spec.install"), "undo the change, or delete the ClusterServiceVersion, so that its Subscription installs it again")
+		e.decide(status.Message, e.at(kindVersion, of.Name, "spec.install"), "undo the change, or delete the ClusterServiceVersion, so that the manager installs it again")
 	case status.Phase == PhaseReplacing || status.Phase == PhaseDeleting:
 		e.decide(status.Message, e.at(kindVersion, of.Name, "status.phase"))
 	default:
@@ -103,7 +103,7 @@ func (e *explanation) remedy(of *Version, missing Requirement) []string {
 		return []string{"apply the CustomResourceDefinition of the bundle; a Subscription installs it together with the version"}
 	case missing.Kind == "CustomResourceDefinition":
 		return []string{"install an operator that provides it"}
-	case missing.Kind == "ServiceAccount" && e.state.SubscriptionOf(of) == nil:
+	case missing.Kind == "ServiceAccount" && e.state.SubscriptionOf(of) == nil && of.ExtensionOwner() == nil:
 		return []string{"create the ServiceAccount and its permissions; a Subscription grants them together with the version"}
 	case missing.Kind == "ServiceAccount":
 		return []string{"the permissions in the ClusterServiceVersion differ from those of its bundle, and only those are granted: undo the change"}

@@ -170,7 +170,7 @@ func (t *test) step(ctx context.Context, one step) error {
 
 // skipAll adds all stages on the cluster as skipped.
 func (t *test) skipAll(why string) {
-	for _, one := range steps {
+	for _, one := range t.steps {
 		t.report.Stages = append(t.report.Stages, Stage{Name: one.name, Result: Skipped, Message: why})
 	}
 }

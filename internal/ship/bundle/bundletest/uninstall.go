@@ -147,8 +147,9 @@ func (t *test) remove(ctx context.Context, name string) (kept []string, err erro
 // idling returns a context that ends when nothing has called progress for the idle time.
 func (t *test) idling(ctx context.Context) (idle context.Context, progress, cancel func()) {
 	idle, end := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(t.Idle, func() { end(fmt.Errorf("nothing new for %s", t.Idle)) })
-	return idle, func() { timer.Reset(t.Idle) }, func() {
+	limit := t.Idle
+	timer := time.AfterFunc(limit, func() { end(fmt.Errorf("nothing new for %s", limit)) })
+	return idle, func() { timer.Reset(limit) }, func() {
 		timer.Stop()
 		end(nil)
 	}

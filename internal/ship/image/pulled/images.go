@@ -84,7 +84,7 @@ func (i *Image) Within(err error) error {
 func (s *Store) Fetch(ctx context.Context, reference string, directories ...string) (*Image, error) {
 	image, err := s.fetch(ctx, reference, directories)
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %w%s", reference, short(err), ofPod(reference, err))
+		return nil, fmt.Errorf("image %s: %w%s", reference, short(err), podHint(reference, err))
 	}
 	return image, nil
 }

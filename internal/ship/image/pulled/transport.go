@@ -57,8 +57,8 @@ func short(err error) error {
 	return fmt.Errorf("the registry answers with status %d: %.100q", answer.StatusCode, answer.Errors[0].Code)
 }
 
-// ofPod explains the failure of a request to loopback that comes from a pod: the names of images in a local registry mean another machine there.
-func ofPod(reference string, err error) string {
+// podHint explains why a registry on loopback refuses connections in a pod, where its address refers to the pod itself. Otherwise it returns "".
+func podHint(reference string, err error) string {
 	ref, invalid := name.ParseReference(reference)
 	if invalid != nil || !errors.Is(err, syscall.ECONNREFUSED) || os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
 		return ""
@@ -70,5 +70,5 @@ func ofPod(reference string, err error) string {
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
 		return ""
 	}
-	return fmt.Sprintf("; in a pod, %s is the pod itself: push the images to a registry that pods can reach, or run the manager outside of pods, with `operon olm up`", host)
+	return fmt.Sprintf("; in a pod, %s is the pod itself: push the images to a registry that pods can reach, or run the manager outside the cluster with `operon olm up`", host)
 }
