@@ -56,14 +56,24 @@ func (s *Store) load(ctx context.Context, to Delivery, name Name, image Image) e
 	return err
 }
 
-// LoadArchives loads images in archives, as Store.WriteArchive writes them, into the nodes of a local cluster.
-func LoadArchives(ctx context.Context, cluster string, files ...string) error {
+// LoadArchives loads images in archives, as Store.WriteArchive writes them, into the nodes of a local cluster, and returns their full names.
+func LoadArchives(ctx context.Context, cluster string, files ...string) (names []string, _ error) {
 	binary, err := local.Binary(ctx, os.Stderr)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = node{binary, cluster}.images(ctx, "load", files...)
-	return err
+	said, err := node{binary, cluster}.images(ctx, "load", files...)
+	if err != nil {
+		return nil, err
+	}
+	var loaded []struct{ Name string }
+	if err := json.Unmarshal(said, &loaded); err != nil {
+		return nil, fmt.Errorf("load images into cluster %q: %w", cluster, err)
+	}
+	for _, one := range loaded {
+		names = append(names, one.Name)
+	}
+	return names, nil
 }
 
 // node gives access to the images in the nodes of a local cluster.

@@ -333,6 +333,31 @@ func TestWhatCannotBeTested(t *testing.T) {
 	}
 }
 
+// An image with another name in the file than in the bundle is noted before a pod waits for it.
+func TestImagesThatAreNotLoaded(t *testing.T) {
+	t.Parallel()
+	dir := write(t, "a.example.com", "1.0.0")
+	for loaded, want := range map[string]string{
+		"":                                   "",
+		"registry.example.com/gadgets:1.0.0": "",
+		"docker.io/library/gadgets:1.0.0":    "the node pulls image registry.example.com/gadgets:1.0.0 of Deployment gadgets: the files of --load have docker.io/library/gadgets:1.0.0",
+	} {
+		var progress strings.Builder
+		tested, err := begin(Options{Dir: dir, Progress: &progress})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tested.ground = &ground{}
+		if loaded != "" {
+			tested.loaded = []string{loaded}
+		}
+		got := strings.Join(tested.notLoaded(tested.bundle), "\n")
+		if got != want || (got != "") != strings.Contains(progress.String(), "note: the node pulls") {
+			t.Errorf("%q: got %q, and printed %q; want %q", loaded, got, progress.String(), want)
+		}
+	}
+}
+
 // A state that alternates, or differs only in numbers, is no progress.
 func TestNoProgress(t *testing.T) {
 	t.Parallel()

@@ -43,6 +43,8 @@ type ground struct {
 	client *kube.Client
 	// audit is the path of the audit log, and dir a directory for files that only this user can read.
 	audit, dir string
+	// loaded are the names of the images in the files that were loaded.
+	loaded []string
 }
 
 // onGround starts a cluster with the lifecycle manager, calls use, and removes everything, also if ctx has ended. The cluster stays if
@@ -66,9 +68,10 @@ func onGround(ctx context.Context, options Options, use func(context.Context, *g
 			err = errors.Join(err, stopCluster(ctx, cluster.Name))
 		}
 	}()
+	var loaded []string
 	if len(options.Archives) > 0 {
 		options.say("loading images")
-		if err := image.LoadArchives(ctx, cluster.Name, options.Archives...); err != nil {
+		if loaded, err = image.LoadArchives(ctx, cluster.Name, options.Archives...); err != nil {
 			return err
 		}
 	}
@@ -76,7 +79,7 @@ func onGround(ctx context.Context, options Options, use func(context.Context, *g
 	if err != nil {
 		return err
 	}
-	g := &ground{name: cluster.Name, config: config, dir: dir, audit: filepath.Join(filepath.Dir(cluster.Kubeconfig), "audit.log")}
+	g := &ground{name: cluster.Name, config: config, dir: dir, audit: filepath.Join(filepath.Dir(cluster.Kubeconfig), "audit.log"), loaded: loaded}
 	if g.client, err = kube.New(config, fieldManager); err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ func (t *test) targets() []any {
 func (t *test) install(ctx context.Context) (Stage, error) {
 	first := t.first()
 	stage := Stage{Version: first.CSV.Name}
+	stage.Notes = t.notLoaded(first)
 	if err := t.prepare(ctx, first); err != nil {
 		return stage, err
 	}
@@ -64,8 +65,8 @@ func (t *test) install(ctx context.Context) (Stage, error) {
 	if err := t.await(ctx, t.installed(ctx, first)); err != nil {
 		return stage, err
 	}
-	var err error
-	stage.Notes, err = t.startOperator(ctx, first)
+	notes, err := t.startOperator(ctx, first)
+	stage.Notes = append(stage.Notes, notes...)
 	return stage, err
 }
 

@@ -29,6 +29,7 @@ func (t *test) upgrade(ctx context.Context) (Stage, error) {
 	if !leads(t.previous, t.bundle) {
 		stage.Notes = append(stage.Notes, fmt.Sprintf("the CSV does not name %s in spec.replaces, spec.skips or olm.skipRange: the channel has to", t.previous.CSV.Name))
 	}
+	stage.Notes = append(stage.Notes, t.notLoaded(t.bundle)...)
 	before := map[string]*unstructured.Unstructured{}
 	if t.watching != nil {
 		before = flat(t.watching.Snapshot().Roots)
