@@ -44,7 +44,7 @@ var budgets = map[string]budget{
 	"internal/ship/bundle":        {3660, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2210, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":        {2990, 12},
-	"internal/ship/image":         {1740, 22},
+	"internal/ship/image":         {1750, 22},
 	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
 	"internal/tools/generate":     {2630, 6},
 	"internal/tools/project":      {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
@@ -58,7 +58,7 @@ var budgets = map[string]budget{
 
 	"olm/internal/csv": {2140, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
 	// Nine stages on one cluster, and the operator as a process with what its pods have.
-	"internal/ship/bundle/bundletest": {2350, 8},
+	"internal/ship/bundle/bundletest": {2390, 8},
 	// What the lifecycle manager makes of a CSV, counted a second time, and upgrade graphs.
 	"internal/ship/bundle/check": {1850, 24},
 

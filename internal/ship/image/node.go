@@ -62,18 +62,11 @@ func LoadArchives(ctx context.Context, cluster string, files ...string) (names [
 	if err != nil {
 		return nil, err
 	}
-	said, err := node{binary, cluster}.images(ctx, "load", files...)
-	if err != nil {
-		return nil, err
-	}
-	var loaded []struct{ Name string }
-	if err := json.Unmarshal(said, &loaded); err != nil {
-		return nil, fmt.Errorf("load images into cluster %q: %w", cluster, err)
-	}
+	loaded, err := node{binary, cluster}.images(ctx, "load", files...)
 	for _, one := range loaded {
 		names = append(names, one.Name)
 	}
-	return names, nil
+	return names, err
 }
 
 // node gives access to the images in the nodes of a local cluster.
@@ -81,24 +74,20 @@ type node struct{ binary, cluster string }
 
 // has reports whether the node has the image with its name: an image gets its name after it is complete.
 func (n node) has(ctx context.Context, name Name, image Image) (bool, error) {
-	said, err := n.images(ctx, "ls")
-	if err != nil {
-		return false, err
-	}
-	var list []struct{ Name, Digest string }
-	if err := json.Unmarshal(said, &list); err != nil {
-		return false, fmt.Errorf("list the images of cluster %q: %w", n.cluster, err)
-	}
+	list, err := n.images(ctx, "ls")
 	for _, one := range list {
 		if one.Name == name.Full && one.Digest == image.Descriptor.Digest.String() {
 			return true, nil
 		}
 	}
-	return false, nil
+	return false, err
 }
 
-// images runs a command of `operon-cluster image` and returns its JSON output.
-func (n node) images(ctx context.Context, verb string, files ...string) ([]byte, error) {
+// nodeImage is an image in a node.
+type nodeImage struct{ Name, Digest string }
+
+// images runs a command of `operon-cluster image` and returns the images of its output.
+func (n node) images(ctx context.Context, verb string, files ...string) (list []nodeImage, _ error) {
 	command := exec.CommandContext(ctx, n.binary, append([]string{"image", verb, "--cluster", n.cluster, "-o", "json"}, files...)...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
@@ -109,8 +98,15 @@ func (n node) images(ctx context.Context, verb string, files ...string) ([]byte,
 		return nil, cause
 	}
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return stdout.Bytes(), err
+	switch {
+	case errors.As(err, &exit):
+	case err != nil:
+		return nil, err
+	default:
+		if err := json.Unmarshal(stdout.Bytes(), &list); err != nil {
+			return nil, fmt.Errorf("read the images of cluster %q: %w", n.cluster, err)
+		}
+		return list, nil
 	}
 	said := strings.TrimPrefix(strings.TrimSpace(stderr.String()), filepath.Base(n.binary)+": ")
 	return nil, fmt.Errorf("load the image into cluster %q: %s", n.cluster, cmp.Or(said, err.Error()))

@@ -43,7 +43,7 @@ func TestNodesThatTakeNoImage(t *testing.T) {
 		"echo 'operon-cluster: unknown command \"image\"' >&2; exit 2": `load the image into cluster "dev": unknown command "image"`,
 		"echo 'operon-cluster: the node is gone' >&2; exit 1":          `load the image into cluster "dev": the node is gone`,
 		"exit 1":    `load the image into cluster "dev": exit status 1`,
-		"echo text": `list the images of cluster "dev": invalid character`,
+		"echo text": `read the images of cluster "dev": invalid character`,
 	} {
 		binary := filepath.Join(t.TempDir(), "operon-cluster")
 		if err := os.WriteFile(binary, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
