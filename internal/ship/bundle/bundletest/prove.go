@@ -41,7 +41,7 @@ func (t *test) prove(ctx context.Context) (Stage, error) {
 	stage := Stage{Version: t.bundle.CSV.Name}
 	switch {
 	case t.Prove == 0:
-		return stage, skipError("--prove sets no time for it")
+		return stage, skipError("it needs --prove")
 	case len(t.bundle.samples) == 0:
 		return stage, skipError("the bundle has no samples")
 	}
