@@ -261,6 +261,10 @@ func searched(t *testing.T, o operators.Operator) *report.Report {
 	return found
 }
 
+// tooSlowForTwo is how many times as slow as usual a machine can be if a second instance has to be up before both act on a schedule: the time of
+// the schedule does not depend on the machine.
+const tooSlowForTwo = 2.5
+
 // repeated executes the plan of a file, which must show the operator's bug.
 func repeated(t *testing.T, o operators.Operator, file *File) *report.Report {
 	t.Helper()
@@ -273,7 +277,12 @@ func repeated(t *testing.T, o operators.Operator, file *File) *report.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(found.Findings, func(f finding.Finding) bool { return shows(o, f) }) {
+	shown := slices.ContainsFunc(found.Findings, func(f finding.Finding) bool { return shows(o, f) })
+	if slow := testCluster.witness.Slowness(); !shown && slices.Contains(o.Needs, operators.Two) && slow > tooSlowForTwo {
+		t.Logf("no verdict: the machine is %.1f times as slow as usual", slow)
+		return found
+	}
+	if !shown {
 		t.Errorf("it %s, and its file does not show %q:\n%s", o.About, o.Property, told(t, found))
 	}
 	return found

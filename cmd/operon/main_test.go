@@ -141,7 +141,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"olm list":                            `operon: unknown command "list" for "operon olm"; did you mean "operon olm status"?`,
 		"olm status -n a -A":                  "operon: use --namespace or --all-namespaces, not both",
 		"olm status --cluster a --context b":  "operon: --cluster is for local clusters",
-		"olm explain":                         "operon: want the name of one Subscription, ClusterServiceVersion or InstallPlan",
+		"olm explain":                         "operon: want the name of one Subscription, ClusterServiceVersion, InstallPlan or ClusterExtension, got 0 arguments",
 		"olm plan a b":                        "operon: want the name of one InstallPlan",
 		"olm upgrade a -o json":               "operon: --output needs --dry-run",
 		"olm install --image a --push b":      "operon: --push is for an image that is made, and --image names an existing one",
