@@ -2,8 +2,8 @@
 // them.
 //
 // A boolean such as Requeue reports that something has to happen again, but not why or when. An Outcome is one of five:
-// the step is done; it waits for something that will send an event; it has to be retried after some time; only a change
-// of the spec can help; or the reconcile stops here.
+// the step is done; it waits for something that will send an event; it has to be retried after some time; most likely, only a
+// change of the spec can help; or the reconcile stops here.
 package outcome
 
 import (

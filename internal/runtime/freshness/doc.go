@@ -7,7 +7,7 @@
 //
 //   - Children: writes of package apply, and watches of package watches.
 //   - Overlay: the manager's client.
-//   - Echoes: the status of the reconciled object, whose watch events must not requeue it.
+//   - Echoes: the status and the finalizers of the reconciled object, whose watch events must not requeue it.
 //
 // Guarantees: a read never returns an object older than the operator's last write to it: create, update, patch, apply, status update or
 // delete. A deleted object reads as being deleted until the cache has seen its end. Nothing waits: no write for a watch event, no read,

@@ -30,9 +30,9 @@ func TestWhatOfAStatusIsNews(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			e := NewEchoes()
-			write := e.Begin(at("10"))
+			write := e.Begin(at("10"), Status, 10)
 			for _, version := range test.meanwhile {
-				if !e.Is(at(version), false) {
+				if !e.Is(at(version), Status) {
 					t.Errorf("%s was reported while the write was in flight", version)
 				}
 			}
@@ -47,19 +47,20 @@ func TestWhatOfAStatusIsNews(t *testing.T) {
 func TestAnEchoIsHeldUntilTheWatchHasPassedIt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		shown   string
-		changed bool
-		want    bool
+		shown string
+		part  Part
+		want  bool
 	}{
-		"the echo":                    {"12", false, true},
-		"a later state":               {"13", false, false},
-		"a later state of more":       {"13", true, false},
-		"an own write of more":        {"12", true, false},
-		"another writer's in between": {"11", false, false},
+		"the echo":                    {"12", Status, true},
+		"a later state":               {"13", Status, false},
+		"a later state of more":       {"13", More, false},
+		"an own write of more":        {"12", More, false},
+		"an own write of metadata":    {"12", Metadata, false},
+		"another writer's in between": {"11", Status, false},
 	} {
 		e := NewEchoes()
-		e.Begin(at("10")).Wrote(FormOf(at("12")))
-		if got := e.Is(at(test.shown), test.changed); got != test.want {
+		e.Begin(at("10"), Status, 10).Wrote(FormOf(at("12")))
+		if got := e.Is(at(test.shown), test.part); got != test.want {
 			t.Errorf("%s: echo is %v, want %v", name, got, test.want)
 		}
 		if held := e.ledger.Kept(); (held > 0) != (test.shown == "11") {
@@ -67,7 +68,38 @@ func TestAnEchoIsHeldUntilTheWatchHasPassedIt(t *testing.T) {
 		}
 	}
 	e := NewEchoes()
-	if write := e.Begin(at("10")); !e.Is(at("11"), false) || !write.Failed() {
+	if write := e.Begin(at("10"), Status, 10); !e.Is(at("11"), Status) || !write.Failed() {
 		t.Error("another writer's state is lost where the write fails")
+	}
+}
+
+// Of a write of the metadata, only the very response is an echo, also if the write was based on a later state than the reconcile. The status
+// that is written next changes nothing about that.
+func TestWhatOfTheMetadataIsNews(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		shown string
+		part  Part
+		want  bool
+	}{
+		"the echo": {"12", Metadata, true},
+		"another writer's before the state it builds on": {"9", Metadata, false},
+		"another writer's in between":                    {"11", Metadata, false},
+		"both writes in one event":                       {"14", Metadata, false},
+		"a later state":                                  {"15", Metadata, false},
+		"the echo of the status":                         {"14", Status, true},
+		"a later status":                                 {"15", Status, false},
+		"a change of more":                               {"12", More, false},
+	} {
+		e := NewEchoes()
+		e.Begin(at("10"), Metadata, 10).Wrote(FormOf(at("12")))
+		e.Begin(at("12"), Status, 12).Wrote(FormOf(at("14")))
+		if got := e.Is(at(test.shown), test.part); got != test.want {
+			t.Errorf("%s: echo is %v, want %v", name, got, test.want)
+		}
+	}
+	e := NewEchoes()
+	if write := e.Begin(at("10"), Metadata, 10); !e.Is(at("9"), Metadata) || !write.Wrote(FormOf(at("12"))) {
+		t.Error("another writer's state is lost that arrives before the response")
 	}
 }

@@ -2,6 +2,7 @@
 //
 // steps.go defines the reconcile: a list of named steps, each in a file of its name. A step reads the results of earlier steps and
 // returns its own, which only the list stores (pass.go). It ends with an outcome or an error; failure.go turns an error into an
-// outcome. object.go contains all writes to the object itself, and remembered.go the state that is kept between the reconciles of an
-// object.
+// outcome. run.go runs one step: its time limit, its panics and its measurements. The object itself is written by object.go (metadata),
+// status.go, journal.go (steps that began) and external.go (records of external resources). remembered.go contains the state that is kept
+// between the reconciles of an object.
 package reconcile

@@ -143,9 +143,10 @@ func (o *object[T]) tryRecord(ctx context.Context, text string, declared bool) e
 		delete(annotations, external.RecordAnnotation) // the next resource will be created
 	}
 	edited.SetAnnotations(annotations)
-	if err := o.Client.Patch(ctx, edited, locked(o.before), client.FieldOwner(o.manager)); err != nil {
+	if err := o.patch(ctx, edited, locked(o.before)); err != nil {
 		return err
 	}
+	o.sees(o.before.GetResourceVersion(), edited)
 	o.renew(edited)
 	return nil
 }

@@ -67,13 +67,18 @@ func holdCleanup[T client.Object](ctx context.Context, r *Reconciler[T], object 
 }
 
 // cleanUp calls the author's Finalize until it succeeds, and then removes the finalizer. An object that only has the finalizer of
-// an earlier operator was deleted before this one was started, and has not been cleaned up either.
+// an earlier operator was deleted before this one was started, and has not been cleaned up either. The API server is asked first whether the
+// finalizer is still there, which no other object of the name can exist before: an old cache may show it when there is another one, whose
+// children Finalize would delete by name.
 func cleanUp[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) (outcome.Outcome, error) {
 	held := func(name string) bool { return controllerutil.ContainsFinalizer(p.object.now, name) }
 	if !held(CleanupFinalizer) && (r.Roles.Finalize == nil || !slices.ContainsFunc(r.Retired, held)) {
 		return outcome.Done(), nil
 	}
 	if r.Roles.Finalize != nil && !p.known.cleanedUp { // a stale cache may still show the finalizer
+		if waits, err := p.object.holds(ctx, slices.Concat(r.Retired, []string{CleanupFinalizer})...); err != nil || !waits {
+			return outcome.Stop(timing.lookAgain), err // until the cache shows that, too
+		}
 		out := author.NewFinalization(p.object.now, p.reads, r.Direct)
 		if err := r.Roles.Finalize(ctx, p.object.now, out); err != nil {
 			return outcome.Done(), err

@@ -67,10 +67,11 @@ func (o *object[T]) editStepsFinalizer(ctx context.Context, edit func(client.Obj
 		if !edit(written, StepsFinalizer) {
 			return nil
 		}
-		if err := o.Client.Patch(ctx, written, locked(o.before), client.FieldOwner(o.manager)); err != nil {
+		if err := o.patch(ctx, written, locked(o.before)); err != nil {
 			return err
 		}
 		o.entry.Wrote(o.id.Kind, "metadata")
+		o.sees(o.before.GetResourceVersion(), written)
 		o.before = written
 		return nil
 	})

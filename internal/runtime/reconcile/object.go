@@ -3,16 +3,19 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/report"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // object is the object of a reconcile, and every write to it. The writes of its status are in status.go,
@@ -35,14 +38,16 @@ type object[T client.Object] struct {
 	now T
 	// before is the object as it was read, or as the last write left it.
 	before T
-	// missed means that the watch delivered another client's write while the status was written.
+	// seen is the version up to which the reconcile has read what others wrote. That of before may be later.
+	seen uint64
+	// missed means that the watch delivered another client's write during an own one.
 	missed bool
 }
 
 func objectOf[T client.Object](r *Reconciler[T], p *pass[T], read T) *object[T] {
 	o := &object[T]{
 		API: r.API, kind: r.kind, id: idOf(r.kind, p.request), manager: r.Manager, entry: p.entry, echoes: r.echoes, shared: r.Mine != nil,
-		now: read, before: read.DeepCopyObject().(T),
+		now: read, before: read.DeepCopyObject().(T), seen: freshness.FormOf(read).Version,
 	}
 	if r.WithoutStatus {
 		o.detached = &p.known.status
@@ -84,7 +89,7 @@ func (o *object[T]) patchMetadata(ctx context.Context, edit func(client.Object))
 	if err != nil {
 		return err
 	}
-	if err := o.Client.Patch(ctx, edited, client.RawPatch(patch.Type(), data), client.FieldOwner(o.manager)); err != nil {
+	if err := o.patch(ctx, edited, client.RawPatch(patch.Type(), data)); err != nil {
 		return fmt.Errorf("write the metadata of %s: %w", o.id, err)
 	}
 	o.entry.Wrote(o.id.Kind, "metadata")
@@ -92,9 +97,32 @@ func (o *object[T]) patchMetadata(ctx context.Context, edit func(client.Object))
 		object.SetFinalizers(edited.GetFinalizers()) // a merge patch replaces the list: later ones build on this one
 	}
 	if o.shared {
+		o.sees(o.before.GetResourceVersion(), edited)
 		o.before.SetResourceVersion(edited.GetResourceVersion()) // the status is written over that
 	}
 	return nil
+}
+
+// patch writes the metadata of the object. The watch event requeues nothing if only finalizers of the runtime, or the record of external
+// resources, changed, and the object has a generation: elsewhere, the watch event may contain what somebody else changed in the meantime.
+func (o *object[T]) patch(ctx context.Context, written client.Object, patch client.Patch) error {
+	if o.before.GetGeneration() == 0 || o.seen == 0 { // 0: the versions are not numbers
+		return o.Client.Patch(ctx, written, patch, client.FieldOwner(o.manager))
+	}
+	write := o.echoes.Begin(o.before, freshness.Metadata, o.seen)
+	if err := o.Client.Patch(ctx, written, patch, client.FieldOwner(o.manager)); err != nil {
+		o.missed = write.Failed() || o.missed
+		return err
+	}
+	o.missed = write.Wrote(freshness.FormOf(written)) || o.missed
+	return nil
+}
+
+// sees records the response to a write that nobody else's write can have preceded since base.
+func (o *object[T]) sees(base string, written client.Object) {
+	if resourceclient.Revision(base) == o.seen {
+		o.seen = freshness.FormOf(written).Version
+	}
 }
 
 // renew takes over the metadata of what was written or read again; the rest stays as it was.
@@ -115,16 +143,33 @@ func (o *object[T]) metadata(ctx context.Context) (*metav1.PartialObjectMetadata
 
 // gone queries the API server whether the object was deleted, or is being deleted.
 func (o *object[T]) gone(ctx context.Context) (bool, error) {
+	now, err := o.present(ctx)
+	return err == nil && (now == nil || now.GetDeletionTimestamp() != nil), err
+}
+
+// holds queries the API server whether the object exists and has one of these finalizers.
+func (o *object[T]) holds(ctx context.Context, finalizers ...string) (bool, error) {
+	now, err := o.present(ctx)
+	if err != nil || now == nil {
+		return false, err
+	}
+	return slices.ContainsFunc(finalizers, func(name string) bool { return controllerutil.ContainsFinalizer(now, name) }), nil
+}
+
+// present returns the object as the API server has it, or nil if it does not exist, or another one has its name.
+func (o *object[T]) present(ctx context.Context) (client.Object, error) {
 	now, err := o.metadata(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
-		return true, nil
+		return nil, nil
 	case apierrors.IsForbidden(err):
-		return false, nil // an identity that may list and watch need not be allowed to get
+		return o.now, nil // an identity that may list and watch need not be allowed to get
 	case err != nil:
-		return false, fmt.Errorf("check whether %s still exists: %w", o.id, err)
+		return nil, fmt.Errorf("check whether %s still exists: %w", o.id, err)
+	case now.GetUID() != o.now.GetUID():
+		return nil, nil
 	}
-	return now.GetUID() != o.now.GetUID() || now.GetDeletionTimestamp() != nil, nil
+	return now, nil
 }
 
 // unlessGone returns the error of a write to the object's status, or nil if the object was

@@ -110,12 +110,13 @@ func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
 // error that may be temporary, after some time if the outcome requests it, else when something
 // changes.
 func resultOf(o outcome.Outcome) (Result, error) {
+	retried := o.Kind() == outcome.KindRetry || o.BacksOff()
 	switch {
-	case o.IsSoon() && (o.Err() == nil || o.After() > 0):
+	case o.IsSoon() && (o.Err() == nil || o.After() > 0 || !retried):
 		return Result{RequeueAfter: time.Nanosecond}, nil
 	case o.After() > 0:
 		return Result{RequeueAfter: o.After()}, nil
-	case o.Kind() == outcome.KindRetry || o.BacksOff():
+	case retried:
 		err := cmp.Or(o.Err(), errors.New(o.Message())) // without an error the queue would not back off
 		return Result{}, outcome.CutError(err)          // controller-runtime logs it with each retry
 	}

@@ -20,3 +20,24 @@ func TestReturnedErrorsAreCut(t *testing.T) {
 		t.Error("the cause is lost")
 	}
 }
+
+// What a watch showed during a reconcile leads to another one, also if this one ended with an error that is final for the object as it was read.
+func TestNewsAfterAnError(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the spec is wrong")
+	stalled := outcome.Stalled("Invalid", cause.Error()).With(cause)
+	for name, test := range map[string]struct {
+		outcome      outcome.Outcome
+		again, fails bool
+	}{
+		"final, without news":     {stalled, false, false},
+		"final, with news":        {stalled.Soon(true), true, false},
+		"temporary, with news":    {outcome.Retry(0, "Failed", "it failed").With(cause).Soon(true), false, true},
+		"temporary, without news": {outcome.Retry(0, "Failed", "it failed").With(cause), false, true},
+	} {
+		result, err := resultOf(test.outcome)
+		if (result.RequeueAfter > 0) != test.again || (err != nil) != test.fails {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+	}
+}

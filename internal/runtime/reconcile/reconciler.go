@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/trigger"
 	"github.com/operon-framework/operon/internal/runtime/apply"
@@ -184,7 +185,7 @@ func (r *Reconciler[T]) Trigger(key types.NamespacedName, why trigger.Cause) {
 }
 
 // Handler returns the event handler that queues the objects of the reconciler's kind for their watch events,
-// except for status changes written by their own reconciles.
+// except for those of the status and of own finalizers that their own reconciles wrote.
 func (r *Reconciler[T]) Handler() handler.EventHandler {
 	stopUnwanted := func(object client.Object) {
 		if unwanted(r.Roles, object) {
@@ -196,13 +197,32 @@ func (r *Reconciler[T]) Handler() handler.EventHandler {
 	})
 }
 
-// changed reports whether more than the status differs. A watch that was interrupted may deliver
-// changes by others together with our write.
-func changed(before, after client.Object) bool {
-	return before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
+// changed returns what differs between two states of an object. A watch that was interrupted may deliver changes by others
+// together with our write.
+func changed(before, after client.Object) freshness.Part {
+	switch {
+	case before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
 		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||
 		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
-		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
-		!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
-		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+		!maps.Equal(foreignAnnotations(before), foreignAnnotations(after)) ||
+		!slices.Equal(foreignFinalizers(before), foreignFinalizers(after)) ||
+		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()):
+		return freshness.More
+	case maps.Equal(before.GetAnnotations(), after.GetAnnotations()) && slices.Equal(before.GetFinalizers(), after.GetFinalizers()):
+		return freshness.Status
+	case hasStatus(before) && !sameStatus(before, after):
+		return freshness.More
+	}
+	return freshness.Metadata
+}
+
+func foreignAnnotations(of client.Object) map[string]string {
+	foreign := maps.Clone(of.GetAnnotations())
+	delete(foreign, external.RecordAnnotation)
+	return foreign
+}
+
+func foreignFinalizers(of client.Object) []string {
+	own := []string{Finalizer, CleanupFinalizer, ExternalFinalizer, StepsFinalizer}
+	return slices.DeleteFunc(slices.Clone(of.GetFinalizers()), func(name string) bool { return slices.Contains(own, name) })
 }

@@ -22,7 +22,7 @@ type reported struct {
 	held time.Duration
 }
 
-// report is the only writer of conditions. It writes the status once, and only when something changed.
+// report is the only writer of the conditions of the runtime. It writes the status once, and only when something changed.
 func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outcome.Outcome, error) {
 	object, now := p.object, r.Clock.Now()
 	conditions, err := object.conditions()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -173,5 +174,91 @@ func TestChildrenThatWereLeftBehindStayWhereTheWatchIsBehind(t *testing.T) {
 			return fmt.Errorf("the child has the data %v and the owners %v", now.Data, now.OwnerReferences)
 		}
 		return w.Client.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)
+	})
+}
+
+// waitingCleanup is a composer whose Finalize waits until it is released.
+type waitingCleanup struct {
+	boxtest.ComposeFunc
+	calls    *atomic.Int64
+	released *atomic.Bool
+}
+
+// Finalize implements operon.Finalizer.
+func (c waitingCleanup) Finalize(_ context.Context, _ *boxtest.Box, out *operon.Finalization) error {
+	c.calls.Add(1)
+	if !c.released.Load() {
+		out.Wait("Waits", "waits for something")
+		out.RequeueAfter(20 * time.Millisecond)
+	}
+	return nil
+}
+
+// Finalize is not called for an object that only a stale cache shows with its finalizer, because another one of its name may have been created,
+// whose children and data it would delete.
+func TestOnlyWhatExistsIsCleanedUp(t *testing.T) {
+	t.Parallel()
+	t.Run("another object has the name", func(t *testing.T) {
+		t.Parallel()
+		onlyWhatExistsIsCleanedUp(t, nil)
+	})
+	t.Run("somebody else's finalizer is left", func(t *testing.T) {
+		t.Parallel()
+		onlyWhatExistsIsCleanedUp(t, []string{"example.com/other"})
+	})
+}
+
+func onlyWhatExistsIsCleanedUp(t *testing.T, left []string) {
+	t.Helper()
+	w := newFixture(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
+	var calls atomic.Int64
+	var released atomic.Bool
+	w.RunAs(gate.Config(w.Config), waitingCleanup{boxtest.Copies, &calls, &released})
+	b := w.Box("again", map[string]string{"a": "1"})
+	w.Cleanup(func() { // before the operator stops, which waits for its objects
+		gate.Open()
+		released.Store(true)
+		if len(left) > 0 {
+			w.Must(client.IgnoreNotFound(w.Client.Patch(w.Afterwards().Context(), b, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))))
+		}
+	})
+	w.IsReady(b)
+	w.Change(b, func() { b.Finalizers = append(b.Finalizers, left...) })
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Eventually("the operator cleans up", func(context.Context) error {
+		if calls.Load() < 2 {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	gate.Shut()
+	w.Change(b, func() { b.Finalizers = left })
+	if len(left) == 0 {
+		w.Gone(b)
+		b = w.Box("again", map[string]string{"a": "2"})
+	}
+	w.Must(boxtest.Pause(t.Context(), 100*time.Millisecond)) // a call that has begun may end
+	before := calls.Load()
+	w.Still("the operator cleans up nothing", func(context.Context) error {
+		if now := calls.Load(); now != before {
+			return fmt.Errorf("it has called Finalize %d times for an object that is gone", now-before)
+		}
+		return nil
+	})
+	gate.Open()
+	if len(left) > 0 {
+		w.Change(b, func() { b.Finalizers = nil })
+		w.Gone(b)
+		return
+	}
+	w.IsReady(b)
+	w.Holds(boxtest.ConfigMap(b.Name, nil), map[string]string{"a": "2"})
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Eventually("the operator cleans up the other one", func(context.Context) error {
+		if calls.Load() == before {
+			return errors.New("it does not")
+		}
+		return nil
 	})
 }

@@ -48,11 +48,12 @@ func (o *object[T]) writeStatus(ctx context.Context) error {
 // patchStatus is the only place that writes a status. If its journal changes, the write fails if another client
 // has written since.
 func (o *object[T]) patchStatus(ctx context.Context, written T) error {
-	patch := o.over()
+	patch, base := o.over(), o.before.GetResourceVersion()
+	exact := o.shared
 	if field := journalOf(written); field != nil && !journal.Same(*field, *journalOf(o.before)) {
-		patch = locked(o.before)
+		patch, exact = locked(o.before), true
 	}
-	write := o.echoes.Begin(o.before)
+	write := o.echoes.Begin(o.before, freshness.Status, o.seen)
 	err := o.Client.Status().Patch(ctx, written, patch, client.FieldOwner(o.manager))
 	if fields := missing(err); len(fields) > 0 {
 		err = o.Client.Status().Patch(ctx, written, filled{patch, fields}, client.FieldOwner(o.manager))
@@ -65,6 +66,9 @@ func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 		return err
 	}
 	o.missed = write.Wrote(freshness.FormOf(written)) || o.missed
+	if exact {
+		o.sees(base, written)
+	}
 	return nil
 }
 
@@ -106,6 +110,8 @@ func (o *object[T]) onlyMessagesChanged() (bool, error) {
 }
 
 func statusOf(object any) any { return statusField(object).Interface() }
+
+func hasStatus(object any) bool { return statusField(object).IsValid() }
 
 func statusField(object any) reflect.Value {
 	return reflect.ValueOf(object).Elem().FieldByName("Status")

@@ -36,7 +36,7 @@ func (r *Reconciler[T]) steps(p *pass[T]) []step[T] {
 		{name: "apply", run: into(&p.applied, r.apply)},                  // doing it
 		{name: "await", run: r.await},                                    // until the children are ready
 		{name: "observe", run: into(&p.observed, r.observe), last: true}, // the author fills the status
-		{name: stepReport, run: into(&p.reported, r.report), last: true}, // the only writer of conditions
+		{name: stepReport, run: into(&p.reported, r.report), last: true}, // the only writer of the runtime's conditions
 	}
 }
 

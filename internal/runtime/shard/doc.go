@@ -1,8 +1,8 @@
-// Package shard distributes the objects of an operator over several replicas: each reconciles some of them, and no two replicas
-// reconcile the same object.
+// Package shard distributes the objects of an operator over several replicas: each reconciles some of them, and as long as only
+// the replicas write their Leases, no two of them reconcile the same object.
 //
 // A [Member] is one replica. It renews a Lease of its own and reads those of the others. Another Lease, the table, assigns each slot of
-// the hash space to a member (see package table). A member takes free slots, releases slots if it has more than its share, and releases
+// the hash space to a member (see package shardtable). A member takes free slots, releases slots if it has more than its share, and releases
 // all of them at shutdown. When the Lease of a member has expired and was deleted, others take its slots.
 //
 // Each part of a member owns the state of one subject: heartbeat (its Lease and the renewal), peers (the Leases of the others),

@@ -341,34 +341,48 @@ func (w *fixture) clientOf(t *testing.T, cfg operon.Config, parts []operon.Optio
 // or after the response to the write.
 func TestOwnWritesAreNoNews(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	var passes atomic.Int64
-	w.Run(boxtest.Observing{
-		ComposeFunc: func(b *boxtest.Box, out *operon.Composition) error {
-			passes.Add(1)
-			out.Child(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: b.Name}})
-			return boxtest.Copies(b, out)
-		},
-		Observer: func(_ context.Context, b *boxtest.Box, _ *operon.Observed) error {
-			b.Status.Seen = []string{b.Spec.Data["a"]}
-			return nil
-		},
-	})
-	exactly := func(want int64) func(context.Context) error {
-		return func(context.Context) error {
-			if got := passes.Load(); got != want {
-				return fmt.Errorf("%d reconciles, want %d", got, want)
+	for name, composer := range map[string]func(boxtest.Observing) operon.Composer[*boxtest.Box]{
+		"children and status": func(o boxtest.Observing) operon.Composer[*boxtest.Box] { return o },
+		"a finalizer, too":    func(o boxtest.Observing) operon.Composer[*boxtest.Box] { return finalizing{o} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t)
+			var passes atomic.Int64
+			w.Run(composer(boxtest.Observing{
+				ComposeFunc: func(b *boxtest.Box, out *operon.Composition) error {
+					passes.Add(1)
+					out.Child(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: b.Name}})
+					return boxtest.Copies(b, out)
+				},
+				Observer: func(_ context.Context, b *boxtest.Box, _ *operon.Observed) error {
+					b.Status.Seen = []string{b.Spec.Data["a"]}
+					return nil
+				},
+			}))
+			exactly := func(want int64) func(context.Context) error {
+				return func(context.Context) error {
+					if got := passes.Load(); got != want {
+						return fmt.Errorf("%d reconciles, want %d", got, want)
+					}
+					return nil
+				}
 			}
-			return nil
-		}
+			b := w.Box("quiet", map[string]string{"a": "1"})
+			w.Sees(b, "1")
+			w.Still("reconciles after the creation", exactly(1))
+			w.Change(b, func() { b.Spec.Data["a"] = "2" })
+			w.Sees(b, "2")
+			w.Still("reconciles after the change", exactly(2))
+		})
 	}
-	b := w.Box("quiet", map[string]string{"a": "1"})
-	w.Sees(b, "1")
-	w.Still("reconciles after the creation", exactly(1))
-	w.Change(b, func() { b.Spec.Data["a"] = "2" })
-	w.Sees(b, "2")
-	w.Still("reconciles after the change", exactly(2))
 }
+
+// finalizing is a composer with a finalizer.
+type finalizing struct{ boxtest.Observing }
+
+// Finalize implements operon.Finalizer.
+func (finalizing) Finalize(context.Context, *boxtest.Box, *operon.Finalization) error { return nil }
 
 // An operator that is stopped does not wait long for the first read of a kind, which may never succeed.
 func TestStoppedWhileAKindIsFirstRead(t *testing.T) {

@@ -15,6 +15,21 @@ const (
 	socketName = "runs"
 )
 
+// listenIn listens on the socket in dir. The socket gets its name when connections are accepted: the kernel refuses connections between
+// bind and listen, and removeLeftovers, in another operator, would take dir for a leftover.
+func listenIn(dir string) (*net.UnixListener, error) {
+	early := filepath.Join(dir, "new") // no longer than socketName, as paths of sockets are limited
+	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: early, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	socket.SetUnlinkOnClose(false) // so that removeLeftovers knows the directory of an operator that is killed while it stops
+	if err := os.Rename(early, filepath.Join(dir, socketName)); err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
+	return socket, nil
+}
+
 // removeLeftovers removes the directories of operators that were killed: nobody listens on their socket. Others are left alone, also
 // those that have no socket yet.
 func removeLeftovers(temp string) error {

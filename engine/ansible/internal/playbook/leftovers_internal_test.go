@@ -1,17 +1,19 @@
 package playbook
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// Only the directories of processes that have ended are removed.
-func TestLeftovers(t *testing.T) {
-	t.Parallel()
-	temp, err := os.MkdirTemp("", "left") // the path of a socket has to be short
+// shortDirectory returns a temporary directory with a path that is short enough for a socket.
+func shortDirectory(t *testing.T) string {
+	t.Helper()
+	temp, err := os.MkdirTemp("", "left")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,12 +22,19 @@ func TestLeftovers(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return temp
+}
+
+// Only the directories of processes that have ended are removed.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	temp := shortDirectory(t)
 	listen := func(name string) *net.UnixListener {
 		dir := filepath.Join(temp, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName)})
+		listener, err := listenIn(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +45,6 @@ func TestLeftovers(t *testing.T) {
 	listen("other")
 	for _, name := range []string{prefix + "killed", "other-killed"} {
 		killed := listen(name)
-		killed.SetUnlinkOnClose(false)
 		if err := killed.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -58,4 +66,41 @@ func TestLeftovers(t *testing.T) {
 	if got, want := strings.Join(names, " "), "operon-ansible-alive operon-ansible-starting other other-killed"; got != want {
 		t.Errorf("left are %s, want %s", got, want)
 	}
+}
+
+// An operator that starts is never taken for one that was killed.
+func TestStartingIsNoLeftover(t *testing.T) {
+	t.Parallel()
+	temp := shortDirectory(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for number := range 2000 {
+			dir := filepath.Join(temp, prefix+strconv.Itoa(number%8))
+			if err := errors.Join(os.Mkdir(dir, 0o700), listenAndClose(dir)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+			if err := removeLeftovers(temp); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// listenAndClose listens in dir, and removes dir, which has to be there still.
+func listenAndClose(dir string) error {
+	listener, err := listenIn(dir)
+	if err != nil {
+		return err
+	}
+	gone := filepath.Join(filepath.Dir(dir), "gone")
+	return errors.Join(os.Rename(dir, gone), listener.Close(), os.RemoveAll(gone))
 }

@@ -169,11 +169,10 @@ func (p *process) launch(ctx context.Context, python string, environment []strin
 	if err := os.Mkdir(filepath.Join(p.dir, "tmp"), 0o700); err != nil {
 		return err
 	}
-	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(p.dir, socketName), Net: "unix"})
+	socket, err := listenIn(p.dir)
 	if err != nil {
 		return err
 	}
-	socket.SetUnlinkOnClose(false) // so that removeLeftovers knows the directory of an operator that is killed while it stops
 	p.socket = socket
 	ours, theirs, err := socketPair()
 	if err != nil {
