@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,14 +32,11 @@ type toolchain struct {
 	tags string
 }
 
-// timezones is a build tag that adds time zone data to the program, because an image does not contain it.
-const timezones = "timetzdata"
-
 func newToolchain(dir string, tags []string) (toolchain, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return toolchain{}, errors.New("there is no go command on the PATH to build the operator with; install Go from your system's packages")
 	}
-	return toolchain{dir: dir, tags: strings.Join(append([]string{timezones}, tags...), ",")}, nil
+	return toolchain{dir: dir, tags: strings.Join(tags, ",")}, nil
 }
 
 // command prepares the go command in its own process group, which ends with ctx. It overrides the user's everyday settings.
@@ -67,10 +65,14 @@ func (t toolchain) settings(ctx context.Context) (map[string]string, error) {
 }
 
 // compile builds the main package to a file, without any information about this machine.
-func (t toolchain) compile(ctx context.Context, target platform, main, file string) error {
-	_, err := t.output(ctx, target.env, "build", "-trimpath", "-buildvcs=false", "-tags", t.tags, "-ldflags", "-s -w -buildid=", "-o", file, main)
+func (t toolchain) compile(ctx context.Context, target platform, main, file string, extra []string) error {
+	flags := slices.Concat([]string{"build"}, t.flags(), []string{"-ldflags", "-s -w -buildid=", "-o", file}, extra, []string{main})
+	_, err := t.output(ctx, target.env, flags...)
 	return refused(target, err)
 }
+
+// flags are the flags that affect compiled packages.
+func (t toolchain) flags() []string { return []string{"-trimpath", "-buildvcs=false", "-tags", t.tags} }
 
 // refused converts an error of the go command about the project to a CompileError.
 func refused(target platform, err error) error {

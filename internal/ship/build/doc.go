@@ -6,7 +6,8 @@
 //	err = result.Store.WriteArchive(ctx, "web.tar", name, result.Image)
 //
 // The same commit results in the same image, byte for byte, on every machine with the same versions of Go and Operon: the
-// image contains no paths, times or settings of the machine.
+// image contains no paths, times or settings of the machine. An operator without Go code gets its program from the release archive that
+// contains Operon, or else it is compiled.
 //
 // Compiled programs are cached in Operon's directory together with hashes of their sources. A program whose sources did not
 // change is not built again, and its layer stays the same.

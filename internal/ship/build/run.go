@@ -64,6 +64,8 @@ type builder struct {
 	cache    *cache
 	// stock is nil for operators with Go code.
 	stock *stock
+	// released is nil if the program has to be compiled.
+	released *released
 	// packages are the Debian packages in the image.
 	packages []sbom.Package
 }
@@ -93,11 +95,8 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 }
 
 func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error) {
-	var err error
-	if b.tools, err = b.toolchain(ctx); err != nil {
-		return nil, err
-	}
-	if b.settings, err = b.tools.settings(ctx); err != nil {
+	err := b.prepare(ctx, platforms)
+	if err != nil {
 		return nil, err
 	}
 	if b.revision, err = readRevision(ctx, b.project.Dir, b.Ours); err != nil {
@@ -124,6 +123,26 @@ func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error
 		return nil, err
 	}
 	return result, b.cache.tidy(result.Image)
+}
+
+// prepare finds the program of a release if it is the one for all platforms, or else the go command.
+func (b *builder) prepare(ctx context.Context, platforms []platform) error {
+	found, err := b.findReleased()
+	if err != nil {
+		return err
+	}
+	if found != nil && !slices.ContainsFunc(platforms, func(p platform) bool { return !found.runsOn(p) }) {
+		b.released = found
+		return found.verify()
+	}
+	if b.tools, err = b.toolchain(ctx); err != nil {
+		if found != nil {
+			err = fmt.Errorf("%s is for %s only: %w", found.file, found.platform, err)
+		}
+		return err
+	}
+	b.settings, err = b.tools.settings(ctx)
+	return err
 }
 
 // below returns the layers below the program. The users in the base replace those of Debian packages.
@@ -250,6 +269,9 @@ func (b *builder) attach(made v1.Descriptor, built program) (v1.Descriptor, erro
 // program builds the program, or returns the last one if it is up to date.
 func (b *builder) program(ctx context.Context, target platform) (program, bool, error) {
 	known := b.cache.load(target)
+	if b.released != nil {
+		return b.release(ctx, target, known)
+	}
 	key := b.key(target)
 	if !b.Again && known.Key == key && b.cache.store.Has(known.Layer.Descriptor) && b.cache.store.Has(known.Notices.Descriptor) {
 		now, err := b.look(known.Sources)
@@ -284,12 +306,16 @@ func (b *builder) license(ctx context.Context, fresh *program) error {
 		return err
 	}
 	fresh.Licenses = licenses.Declared(fresh.Sources.linked, found)
+	fresh.Notices, err = b.notices(ctx, found)
+	return err
+}
+
+func (b *builder) notices(ctx context.Context, found []licenses.File) (image.Layer, error) {
 	var files []image.File
 	for _, file := range found {
 		files = append(files, image.Content(path.Join("usr/share/doc", b.project.Name, file.Path), 0o644, file.Content))
 	}
-	fresh.Notices, err = b.cache.store.Layer(ctx, "operon build: licenses", files)
-	return err
+	return b.cache.store.Layer(ctx, "operon build: licenses", files)
 }
 
 // look returns the hashes of everything that a program is built from.
@@ -319,8 +345,14 @@ func (b *builder) compile(ctx context.Context, target platform, known program, f
 		return err
 	}
 	defer os.RemoveAll(dir)
+	var timezones []string
+	if !b.project.Main.Stock() { // which imports them itself
+		if timezones, err = b.tools.timezones(fresh.Sources.main, b.settings["GOMODCACHE"], dir); err != nil {
+			return err
+		}
+	}
 	file := filepath.Join(dir, Program)
-	if err := b.tools.compile(ctx, target, b.main(), file); err != nil {
+	if err := b.tools.compile(ctx, target, b.main(), file, timezones); err != nil {
 		return err
 	}
 	content, err := os.ReadFile(file)

@@ -32,6 +32,8 @@ type sources struct {
 	Modules []string
 	// linked holds all packages outside of the standard library.
 	linked []licenses.Linked
+	// main is the main package.
+	main pkg
 }
 
 // list queries the go command for the packages of the program.
@@ -68,13 +70,14 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 		if one.Standard || one.Dir == "" {
 			continue
 		}
+		found.main = pkg{one.Dir, one.EmbedPatterns} // the go command lists it last
 		if one.Module != nil {
 			found.linked = append(found.linked, licenses.Linked{Module: one.Module.Path, Package: one.ImportPath, Dir: one.Dir})
 		}
 		if inside(cache, one.Dir) {
 			continue
 		}
-		found.Packages = append(found.Packages, pkg{one.Dir, one.EmbedPatterns})
+		found.Packages = append(found.Packages, found.main)
 		if one.Module != nil && !slices.Contains(found.Modules, one.Module.GoMod) {
 			found.Modules = append(found.Modules, one.Module.GoMod)
 		}

@@ -65,14 +65,11 @@ func readStock(dir string) (*stock, error) {
 
 // toolchain returns the go command in the directory of the main package's module.
 func (b *builder) toolchain(ctx context.Context) (toolchain, error) {
-	dir := b.project.Dir
-	if b.project.Main.Stock() {
-		var err error
-		if dir, err = project.StockSources(ctx); err != nil {
-			return toolchain{}, err
-		}
+	tools, err := newToolchain(b.project.Dir, b.Tags)
+	if err == nil && b.project.Main.Stock() {
+		tools.dir, err = project.StockSources(ctx)
 	}
-	return newToolchain(dir, b.Tags)
+	return tools, err
 }
 
 // content returns the layer with watches.yaml and the files that it names. The revision is marked as dirty if one of the files is not in the

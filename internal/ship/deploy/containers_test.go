@@ -48,7 +48,6 @@ func TestInContainers(t *testing.T) {
 			{"of kubebuilder", testKubebuilder},
 			{"without Go, in the layout of Operator SDK", testChart},
 			{"of Ansible roles, in the layout of Operator SDK", testRoles},
-			{"of databases, without Go", testMySQLClusters},
 			{"that are pushed, mind finalizers, and change", testGadgets},
 			{"that crash", testCrash},
 			{"whose images do not run", testImages},

@@ -97,14 +97,3 @@ func Names(dir string) ([]string, error) {
 	}
 	return found, err
 }
-
-// Write writes files to a directory.
-func Write(dir string, files []File) error {
-	for _, file := range files {
-		to := filepath.Join(dir, filepath.FromSlash(file.Path))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, file.Content, 0o644)); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -87,12 +87,18 @@ func Write(s Subject) ([]byte, error) {
 	return append(content, '\n'), err
 }
 
+// programID identifies the program in its document, and algorithm is that of its checksum.
+const (
+	programID = "SPDXRef-Program"
+	algorithm = "SHA256"
+)
+
 // program returns the package of the program itself.
 func (s Subject) program() pkg {
 	p := newPackage(s.Name, cmp.Or(s.Version, version(&s.Info.Main)))
-	p.ID = "SPDXRef-Program"
+	p.ID = programID
 	p.Purpose = "APPLICATION"
-	p.Checksums = []checksum{{"SHA256", s.Digest}}
+	p.Checksums = []checksum{{algorithm, s.Digest}}
 	return p
 }
 

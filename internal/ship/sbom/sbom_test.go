@@ -3,6 +3,7 @@ package sbom_test
 import (
 	"debug/buildinfo"
 	"encoding/json"
+	"maps"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -150,5 +151,32 @@ func TestProgramsThatTellNothing(t *testing.T) {
 	t.Parallel()
 	if _, err := sbom.Write(sbom.Subject{Name: "web"}); err == nil || !strings.Contains(err.Error(), "tells nothing") {
 		t.Errorf("%v", err)
+	}
+}
+
+// What is written can be read again. Licenses that are not known are left out.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	info, err := buildinfo.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.Deps = []*debug.Module{{Path: "example.com/a", Version: "v1.2.3"}, {Path: "example.com/b", Version: "v1.2.3"}}
+	digest := strings.Repeat("7", 64)
+	content, err := sbom.Write(sbom.Subject{Name: "web", Digest: digest, Created: time.Unix(1, 0), By: "operon-1", Info: info, Licenses: map[string]string{"example.com/a": "MIT OR Zlib"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := sbom.Read(content)
+	if err != nil || read.Digest != digest {
+		t.Errorf("%+v, %v", read, err)
+	}
+	if want := map[string]string{"example.com/a": "MIT OR Zlib", "stdlib": "BSD-3-Clause"}; !maps.Equal(read.Licenses, want) {
+		t.Errorf("got %v, want %v", read.Licenses, want)
+	}
+	for _, wrong := range []string{"", "{", "{}", "[]"} {
+		if read, err := sbom.Read([]byte(wrong)); err == nil {
+			t.Errorf("%q is read as %+v", wrong, read)
+		}
 	}
 }

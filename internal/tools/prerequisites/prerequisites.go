@@ -46,15 +46,21 @@ const (
 	minInstances = 64
 )
 
-// All runs all checks of this machine. The argument home is the directory of Operon's files.
-func All(ctx context.Context, home string) []Check {
-	return []Check{goToolchain(ctx), disk(home), inotify("/proc/sys/fs/inotify/max_user_instances"), containers()}
+// All runs all checks of this machine. The argument home is the directory of Operon's files. If compiled is true, the program of the local cluster
+// exists, so that only operators in Go are compiled.
+func All(ctx context.Context, home string, compiled bool) []Check {
+	return []Check{goToolchain(ctx, compiled), disk(home, compiled), inotify("/proc/sys/fs/inotify/max_user_instances"), containers()}
 }
 
-// goToolchain checks the Go toolchain, because projects and the local cluster are compiled on this machine.
-func goToolchain(ctx context.Context) Check {
+// goToolchain checks the Go toolchain, because projects in Go and, unless it exists, the local cluster are compiled on this machine.
+func goToolchain(ctx context.Context, compiled bool) Check {
 	c := Check{Name: "Go toolchain"}
 	output, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
+	if err != nil && compiled {
+		c.Status, c.Found = Limited, "not found in $PATH"
+		c.Fix, c.For = "install Go from your package manager or as its documentation says, and add it to $PATH", "every command that builds an operator in Go"
+		return c
+	}
 	if err != nil {
 		c.Status, c.Found = Missing, "not found in $PATH"
 		c.Fix, c.For = "install Go from your package manager or as its documentation says, and add it to $PATH", "every command that builds an operator or the local cluster"
@@ -82,7 +88,7 @@ func older(version, than string) bool {
 }
 
 // disk checks the free space of the home directory, or of the nearest existing directory above it.
-func disk(home string) Check {
+func disk(home string, compiled bool) Check {
 	c := Check{Name: "Disk space"}
 	dir := home
 	for {
@@ -98,8 +104,12 @@ func disk(home string) Check {
 	}
 	free := stat.Bavail * uint64(stat.Bsize)
 	c.Status, c.Found = OK, fmt.Sprintf("%.1f GiB free in %s", float64(free)/gib, dir)
-	if free < minDisk {
-		c.Status, c.Fix, c.For = Limited, fmt.Sprintf("free at least %d GiB, or set $OPERON_HOME to another disk", minDisk/gib), "building the local cluster and its data"
+	needed, purpose := uint64(minDisk), "building the local cluster and its data"
+	if compiled {
+		needed, purpose = gib, "the data of local clusters"
+	}
+	if free < needed {
+		c.Status, c.Fix, c.For = Limited, fmt.Sprintf("free at least %d GiB, or set $OPERON_HOME to another disk", needed/gib), purpose
 	}
 	return c
 }

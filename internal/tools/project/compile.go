@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/operon-framework/operon/internal/tools/gobuild"
 )
 
 // Compile returns the compiler's errors if a project does not compile. Tests are not compiled.
@@ -25,8 +28,11 @@ func Compile(ctx context.Context, dir string, patient bool) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	command := exec.CommandContext(ctx, "go", "list", "-e", "-export", "-v", "-f", "{{with .Error}}{{.Err}}{{end}}", "./...")
-	command.Dir, command.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS="+strings.ReplaceAll(os.Getenv("GOFLAGS"), "-mod=mod", "-mod=readonly"))
+	flags, env := gobuild.Flags() // those of `operon up`, which has compiled the modules
+	list := slices.Concat([]string{"list"}, flags, []string{"-e", "-export", "-v", "-f", "{{with .Error}}{{.Err}}{{end}}", "./..."})
+	command := exec.CommandContext(ctx, "go", list...)
+	command.Dir = dir
+	command.Env = slices.Concat(os.Environ(), env, []string{"GOWORK=off", "GOFLAGS=" + strings.ReplaceAll(os.Getenv("GOFLAGS"), "-mod=mod", "-mod=readonly")})
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // so that it removes its temporary directory
 	command.WaitDelay = 10 * time.Second
 	var said bytes.Buffer

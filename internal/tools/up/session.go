@@ -54,7 +54,7 @@ func Run(ctx context.Context, options Options) (err error) {
 		return err
 	}
 	if options.Build == nil {
-		if err := process.CanBuild(); err != nil {
+		if err := process.CanBuild(read.Main.Package); err != nil {
 			return err
 		}
 	}

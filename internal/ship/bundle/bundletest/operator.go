@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/operon-framework/operon/internal/tools/up/mount"
 	"github.com/operon-framework/operon/internal/tools/up/process"
 )
 
@@ -91,7 +92,7 @@ func usersEnvironment() []string {
 
 // credentials writes the credentials of the operator's ServiceAccount: a kubeconfig, and the files of a pod, if only the operator can see
 // them in their place.
-func (t *test) credentials(ctx context.Context, client kubernetes.Interface, deployment *appsv1.Deployment) (env []string, mounts []process.Mount, err error) {
+func (t *test) credentials(ctx context.Context, client kubernetes.Interface, deployment *appsv1.Deployment) (env []string, mounts []mount.Mount, err error) {
 	name := accountOf(deployment.Spec.Template.Spec.ServiceAccountName)
 	seconds := int64(tokenSeconds)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
@@ -122,7 +123,7 @@ func (t *test) credentials(ctx context.Context, client kubernetes.Interface, dep
 		return nil, nil, err
 	}
 	env = []string{"KUBECONFIG=" + kubeconfig}
-	if process.CanMount(accountTarget) != nil { // the kubeconfig is enough for most operators
+	if mount.Possible(accountTarget) != nil { // the kubeconfig is enough for most operators
 		return env, nil, nil
 	}
 	address, err := url.Parse(server.Host)
@@ -130,7 +131,7 @@ func (t *test) credentials(ctx context.Context, client kubernetes.Interface, dep
 		return nil, nil, err
 	}
 	env = append(env, "KUBERNETES_SERVICE_HOST="+address.Hostname(), "KUBERNETES_SERVICE_PORT="+address.Port())
-	return env, []process.Mount{{Source: dir, Target: accountTarget}}, nil
+	return env, []mount.Mount{{Source: dir, Target: accountTarget}}, nil
 }
 
 // accountOf returns the name of a ServiceAccount, by default that of pods that name none.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/operon-framework/operon/internal/tools/gobuild"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -25,8 +26,12 @@ type CompileError struct {
 
 func (e *CompileError) Error() string { return "the operator does not compile:\n" + e.Output }
 
-// CanBuild returns an error that describes what is missing for building operators.
-func CanBuild() error {
+// CanBuild returns an error that describes what is missing for building an operator with this main package. The program that runs operators
+// without Go code may exist already.
+func CanBuild(mainPackage string) error {
+	if mainPackage == project.StockMain && engine.existing() != "" {
+		return nil
+	}
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("there is no go command on the PATH to build the operator with; install Go from your system's packages")
 	}
@@ -37,7 +42,7 @@ func CanBuild() error {
 // *CompileError.
 func Build(ctx context.Context, dir, mainPackage, target string) error {
 	if mainPackage == project.StockMain {
-		return stock(ctx, target)
+		return Provide(ctx, engine, target)
 	}
 	return compile(ctx, dir, target, mainPackage)
 }
@@ -49,8 +54,9 @@ func compile(ctx context.Context, dir, target, mainPackage string, env ...string
 		return fmt.Errorf("build the operator: %w", err)
 	}
 	var output bytes.Buffer
-	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, linking(), []string{"-o", next, mainPackage})...)
-	command.Dir, command.Env = dir, append(os.Environ(), env...)
+	flags, cgo := gobuild.Flags()
+	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, flags, linking(), []string{"-o", next, mainPackage})...)
+	command.Dir, command.Env = dir, slices.Concat(os.Environ(), cgo, env)
 	command.Stdout, command.Stderr = &output, &output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
@@ -61,12 +67,20 @@ func compile(ctx context.Context, dir, target, mainPackage string, env ...string
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return &CompileError{Output: strings.TrimSpace(output.String())}
+		return &CompileError{Output: strings.TrimSpace(output.String()) + withoutCgo(output.String(), cgo)}
 	}
 	if err != nil {
 		return fmt.Errorf("build the operator: %w", err)
 	}
 	return os.Rename(next, target)
+}
+
+// withoutCgo explains what the go command says of a package that needs cgo.
+func withoutCgo(said string, env []string) string {
+	if len(env) == 0 || !strings.Contains(said, "build constraints exclude all Go files") {
+		return ""
+	}
+	return "\noperators are compiled without cgo, as for images: set CGO_ENABLED=1 to compile this one with cgo"
 }
 
 // linking returns the flags that leave out the tables of debuggers, unless GOFLAGS has linker flags: after a change, linking takes most of the

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/up/process"
 )
 
@@ -104,19 +105,26 @@ func TestBuildEndsWithItsContext(t *testing.T) {
 
 func TestBuildNeedsAGoCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if err := process.CanBuild(); err == nil || !strings.Contains(err.Error(), "no go command on the PATH") {
+	if err := process.CanBuild("."); err == nil || !strings.Contains(err.Error(), "no go command on the PATH") {
 		t.Errorf("%v", err)
+	}
+	t.Setenv("OPERON_ENGINE_BINARY", os.Args[0])
+	if err := process.CanBuild(project.StockMain); err != nil {
+		t.Errorf("an operator without Go code: %v", err)
+	}
+	if err := process.CanBuild("."); err == nil {
+		t.Error("no error for an operator in Go")
 	}
 }
 
 // A program that no variable names, and that is not next to this executable, is built from the sources of Operon.
 func TestProvideFromSources(t *testing.T) {
 	t.Parallel()
-	target := filepath.Join(t.TempDir(), "save")
-	if err := process.Provide(t.Context(), process.Program{Main: "./internal/ship/licenses/save", Variable: "OPERON_SAVE_BINARY"}, target); err != nil {
+	target := filepath.Join(t.TempDir(), "dist")
+	if err := process.Provide(t.Context(), process.Program{Main: "./internal/ship/dist", Variable: "OPERON_DIST_BINARY"}, target); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := exec.CommandContext(t.Context(), target).CombinedOutput(); err == nil || !strings.Contains(string(output), "save") {
-		t.Errorf("without arguments, it printed %q: %v", output, err)
+	if output, err := exec.CommandContext(t.Context(), target).CombinedOutput(); err == nil || !strings.Contains(string(output), "dist: ") {
+		t.Errorf("without a LICENSE in its directory, it printed %q: %v", output, err)
 	}
 }

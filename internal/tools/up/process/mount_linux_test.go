@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/operon-framework/operon/internal/testing/testaid"
+	"github.com/operon-framework/operon/internal/tools/up/mount"
 	"github.com/operon-framework/operon/internal/tools/up/process"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -16,7 +17,7 @@ import (
 // mountable skips a test on machines on which this user cannot create a namespace.
 func mountable(t *testing.T, target string) {
 	t.Helper()
-	if err := process.CanMount(target); err != nil {
+	if err := mount.Possible(target); err != nil {
 		testaid.Lacks(t, "this machine shows a process no files of its own: %v", err)
 	}
 }
@@ -40,7 +41,7 @@ func TestMounts(t *testing.T) {
 	lines := make(chan string, 10)
 	process, err := process.Start(process.Command{
 		Path: os.Args[0], Env: []string{role + "=looker", lookAt + "=" + filepath.Join(target, "token")},
-		Mounts: []process.Mount{{Source: source, Target: target}},
+		Mounts: []mount.Mount{{Source: source, Target: target}},
 		Log:    process.NewLog(&bytes.Buffer{}, func(line string) { lines <- line }),
 	})
 	if err != nil {
@@ -79,14 +80,14 @@ func TestMountsGiveNoRights(t *testing.T) {
 	t.Parallel()
 	target := filepath.Join(t.TempDir(), "one")
 	mountable(t, target)
-	with, without := rights(t, process.Mount{Source: t.TempDir(), Target: target}), rights(t)
+	with, without := rights(t, mount.Mount{Source: t.TempDir(), Target: target}), rights(t)
 	if with != without || !strings.Contains(with, "CapEff") {
 		t.Errorf("with mounts:\n%s\nwithout:\n%s", with, without)
 	}
 }
 
 // rights returns the lines of a child's status about its identity and permissions.
-func rights(t *testing.T, mounts ...process.Mount) string {
+func rights(t *testing.T, mounts ...mount.Mount) string {
 	t.Helper()
 	var out bytes.Buffer
 	process, err := process.Start(process.Command{
@@ -104,7 +105,7 @@ func rights(t *testing.T, mounts ...process.Mount) string {
 func TestMountsForNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "none")
-	_, err := process.Start(process.Command{Path: path, Mounts: []process.Mount{{}}, Log: process.NewLog(&bytes.Buffer{}, nil)})
+	_, err := process.Start(process.Command{Path: path, Mounts: []mount.Mount{{}}, Log: process.NewLog(&bytes.Buffer{}, nil)})
 	if err == nil || !strings.HasPrefix(err.Error(), "start "+path) {
 		t.Errorf("%v", err)
 	}

@@ -2,8 +2,8 @@
 // not reach it directly, and its parent can stop it gracefully. On Linux it ends with its parent, even if the parent is
 // killed.
 //
-//	err := child.Build(ctx, dir, "./cmd", binary)
-//	operator, err := child.Start(child.Command{Path: binary, Log: log})
+//	err := process.Build(ctx, dir, "./cmd", binary)
+//	operator, err := process.Start(process.Command{Path: binary, Log: log})
 //	<-operator.Done()
 //	fmt.Println(operator.Exit())
 package process
@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/operon-framework/operon/internal/tools/up/mount"
 )
 
 // Command describes the command to run.
@@ -28,7 +30,7 @@ type Command struct {
 	// Env is the complete environment.
 	Env []string
 	// Mounts are directories that only this process sees.
-	Mounts []Mount
+	Mounts []mount.Mount
 	// Log receives the output of the process.
 	Log *Log
 }
@@ -66,7 +68,7 @@ func Start(c Command) (*Process, error) {
 	command.Stdout, command.Stderr = c.Log, c.Log
 	command.SysProcAttr = attributes()
 	if len(c.Mounts) > 0 {
-		if err := enterBy(command, c.Mounts); err != nil {
+		if err := mount.Before(command, c.Mounts); err != nil {
 			return nil, fmt.Errorf("start %s: %w", c.Path, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operon-framework/operon/internal/tools/up/mount"
 	"github.com/operon-framework/operon/internal/tools/up/process"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -56,7 +57,7 @@ func playParent() {
 		Log: process.NewLog(os.Stderr, func(line string) { sleeps <- line }),
 	}
 	if target := os.Getenv(mountTarget); target != "" {
-		command.Mounts = []process.Mount{{Source: os.Getenv(mountSource), Target: target}}
+		command.Mounts = []mount.Mount{{Source: os.Getenv(mountSource), Target: target}}
 	}
 	process, err := process.Start(command)
 	if err != nil {

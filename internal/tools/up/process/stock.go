@@ -12,10 +12,11 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// stock copies the program that runs operators without Go code to target.
-func stock(ctx context.Context, target string) error {
-	return Provide(ctx, Program{Main: project.StockMain, Variable: "OPERON_ENGINE_BINARY"}, target)
-}
+// engine is the program that runs operators without Go code.
+var engine = Program{Main: project.StockMain, Variable: "OPERON_ENGINE_BINARY"}
+
+// Engine returns the path of the existing program that runs operators without Go code, or "" if it has to be compiled.
+func Engine() string { return engine.existing() }
 
 // Program is a program that is part of Operon.
 type Program struct {
@@ -30,15 +31,9 @@ type Program struct {
 // Provide copies a program to target: the one that its variable names, or else the one next to this executable, or else one that is built
 // from the sources of this executable.
 func Provide(ctx context.Context, of Program, target string) error {
-	name := cmp.Or(of.Name, path.Base(of.Main))
-	if named := os.Getenv(of.Variable); named != "" {
-		return replace(name, named, target)
-	}
-	if executable, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(executable), name)
-		if _, err := os.Stat(beside); err == nil && local.Trusted(beside) == nil {
-			return replace(name, beside, target)
-		}
+	name := of.name()
+	if existing := of.existing(); existing != "" {
+		return replace(name, existing, target)
 	}
 	sources, err := project.StockSources(ctx)
 	if err != nil {
@@ -49,6 +44,16 @@ func Provide(ctx context.Context, of Program, target string) error {
 		return fmt.Errorf("find %s: it is not next to this executable, and its sources are not known: set %s to the program", name, of.Variable)
 	}
 	return compile(ctx, sources, target, of.Main, "GOWORK=off")
+}
+
+func (p Program) name() string { return cmp.Or(p.Name, path.Base(p.Main)) }
+
+// existing returns the path of the program that its variable names, or else that of the one next to this executable, or "" if there is none.
+func (p Program) existing() string {
+	if named := os.Getenv(p.Variable); named != "" {
+		return named
+	}
+	return local.Beside(p.name())
 }
 
 // replace copies a program to target.

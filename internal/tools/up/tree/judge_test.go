@@ -110,3 +110,29 @@ func TestWhyGoesDownToThePods(t *testing.T) {
 		t.Errorf("ready: %q", got)
 	}
 }
+
+// What is stored of a Secret or a ConfigMap contains no value, also not as the configuration that kubectl applied last.
+func TestContentsAreNotStored(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"Secret", "ConfigMap"} {
+		object := parse(t, `
+apiVersion: v1
+kind: `+kind+`
+metadata:
+  name: a
+  annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"data":{"password":"c2VjcmV0"}}', note: kept}
+  managedFields: [{manager: kubectl, operation: Update, fieldsType: FieldsV1, fieldsV1: {'f:data': {'f:c2VjcmV0': {}}}}]
+data: {password: c2VjcmV0}
+stringData: {password: c2VjcmV0}
+binaryData: {password: c2VjcmV0}
+`)
+		stored, err := strip(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := stored.(*unstructured.Unstructured).MarshalJSON()
+		if err != nil || strings.Contains(string(content), "c2VjcmV0") || !strings.Contains(string(content), "kept") {
+			t.Errorf("stored of a %s: %s, error %v", kind, content, err)
+		}
+	}
+}

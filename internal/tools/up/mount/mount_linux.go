@@ -1,4 +1,4 @@
-package process
+package mount
 
 import (
 	"cmp"
@@ -33,8 +33,9 @@ func init() {
 	os.Exit(0)
 }
 
-// enterBy makes a command start through this program, which makes the mounts first.
-func enterBy(command *exec.Cmd, mounts []Mount) error {
+// Before makes a command start through this program, which makes the mounts first. It returns an error if the program of the
+// command does not exist.
+func Before(command *exec.Cmd, mounts []Mount) error {
 	if command.Err != nil {
 		return command.Err
 	}
@@ -66,12 +67,12 @@ func apart(attributes *syscall.SysProcAttr) *syscall.SysProcAttr {
 	return attributes
 }
 
-// tried stores the results of CanMount by target.
+// tried stores the results of Possible by target.
 var tried sync.Map
 
-// CanMount returns an error that describes why a child cannot see a directory at this place, or nil if it can. It tries this
+// Possible returns an error that describes why a child cannot see a directory at this place, or nil if it can. It tries this
 // once.
-func CanMount(target string) error {
+func Possible(target string) error {
 	try, _ := tried.LoadOrStore(target, sync.OnceValue(func() error { return tryMount(target) }))
 	return try.(func() error)()
 }
@@ -166,7 +167,7 @@ func (m Mount) make() error {
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
 	}
-	return mount(through(source, ""), target, "", unix.MS_BIND|unix.MS_REC)
+	return attach(through(source, ""), target, "", unix.MS_BIND|unix.MS_REC)
 }
 
 // reach splits a path into the part that exists, without symbolic links, and the rest.
@@ -198,7 +199,7 @@ func refill(folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := mount("tmpfs", folder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+	if err := attach("tmpfs", folder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV); err != nil {
 		return err
 	}
 	for _, entry := range entries {
@@ -225,7 +226,7 @@ func refer(old, entry string, about fs.DirEntry) error {
 			return err
 		}
 	}
-	return mount(old, entry, "", unix.MS_BIND|unix.MS_REC)
+	return attach(old, entry, "", unix.MS_BIND|unix.MS_REC)
 }
 
 // hold opens a directory, so that it remains accessible after something is mounted over it.
@@ -238,7 +239,7 @@ func through(folder *os.File, name string) string {
 	return filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), name)
 }
 
-func mount(source, target, kind string, flags uintptr) error {
+func attach(source, target, kind string, flags uintptr) error {
 	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
 		return fmt.Errorf("mount at %s: %w", target, err)
 	}
