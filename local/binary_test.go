@@ -19,7 +19,7 @@ func checkout(t *testing.T) source {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "go.mod"), "module example.com/cluster\n")
 	put(t, filepath.Join(dir, "main.go"), "package main\n")
-	return source{dir: dir}
+	return source{program: binaryName, dir: dir}
 }
 
 func put(t *testing.T, path, content string) {
@@ -65,7 +65,7 @@ func fingerprintOf(t *testing.T, from source) string {
 
 func TestFindSourceFindsThisCheckout(t *testing.T) {
 	t.Parallel()
-	from, err := findSource()
+	from, err := findSource(binaryName)
 	if err != nil || filepath.Base(from.dir) != "cluster" {
 		t.Errorf("%+v, %v", from, err)
 	}
@@ -195,7 +195,7 @@ func TestTidyKeepsTheNewestAndDropsWhatWasInterrupted(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(cache, "empty"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := tidy(cache, 2); err != nil {
+	if err := tidy(cache, binaryName, 2); err != nil {
 		t.Fatal(err)
 	}
 	noLeftovers(t, cache, "newer", "newest")

@@ -17,10 +17,10 @@ import (
 // unfinished is the prefix of the names of directories for builds in progress.
 const unfinished = "building-"
 
-// build builds operon-cluster and moves it to target when it is complete.
+// build builds a program and moves it to target when it is complete.
 func build(ctx context.Context, from source, target string, progress io.Writer) error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return fmt.Errorf("build %s: there is no go command on the PATH; install Go from your system's packages, or set OPERON_CLUSTER_BINARY to a built binary", binaryName)
+		return fmt.Errorf("build %s: there is no go command on the PATH; install Go from your system's packages, or set %s to a built binary", from.program, variables[from.program])
 	}
 	cache := filepath.Dir(filepath.Dir(target))
 	folder, err := os.MkdirTemp(cache, unfinished)
@@ -28,7 +28,7 @@ func build(ctx context.Context, from source, target string, progress io.Writer) 
 		return err
 	}
 	defer os.RemoveAll(folder)
-	report := newReport(progress)
+	report := newReport(from.program, progress)
 	defer report.stop()
 	if err := from.compile(ctx, folder, report); err != nil {
 		return err
@@ -43,22 +43,22 @@ func build(ctx context.Context, from source, target string, progress io.Writer) 
 // compile runs the go command: in the checkout, or else for the released version.
 func (s source) compile(ctx context.Context, folder string, report *report) error {
 	if s.dir == "" {
-		return goCommand(ctx, report, "", []string{"GOBIN=" + folder}, "install", "-v", "-ldflags=-s -w", clusterMain+"@"+s.version)
+		return goCommand(ctx, report, "", []string{"GOBIN=" + folder}, "install", "-v", "-ldflags=-s -w", clusterModule+"/cmd/"+s.program+"@"+s.version)
 	}
 	report.phase("downloading modules")
-	count, err := countPackages(ctx, s.dir, report)
+	count, err := s.countPackages(ctx, report)
 	if err != nil {
 		return err
 	}
 	report.expect(count)
 	report.phase("compiling")
-	return goCommand(ctx, report, s.dir, nil, "build", "-v", "-mod=readonly", "-ldflags=-s -w", "-o", filepath.Join(folder, binaryName), "./cmd/"+binaryName)
+	return goCommand(ctx, report, s.dir, nil, "build", "-v", "-mod=readonly", "-ldflags=-s -w", "-o", filepath.Join(folder, s.program), "./cmd/"+s.program)
 }
 
 // countPackages counts the packages of a clean build. It downloads missing modules.
-func countPackages(ctx context.Context, dir string, report *report) (int, error) {
+func (s source) countPackages(ctx context.Context, report *report) (int, error) {
 	var list bytes.Buffer
-	command := newGoCommand(ctx, dir, nil, "list", "-mod=readonly", "-deps", "./cmd/"+binaryName)
+	command := newGoCommand(ctx, s.dir, nil, "list", "-mod=readonly", "-deps", "./cmd/"+s.program)
 	command.Stdout = &list
 	if err := runReporting(ctx, command, report); err != nil {
 		return 0, err
@@ -91,13 +91,13 @@ func runReporting(ctx context.Context, command *exec.Cmd, report *report) error 
 		return nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("build %s: stopped: %w", binaryName, cause)
+		return fmt.Errorf("build %s: stopped: %w", report.program, cause)
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return fmt.Errorf("build %s: `go %s` failed:\n%s", binaryName, command.Args[1], strings.Join(report.last(), "\n"))
+		return fmt.Errorf("build %s: `go %s` failed:\n%s", report.program, command.Args[1], strings.Join(report.last(), "\n"))
 	}
-	return fmt.Errorf("build %s: %w", binaryName, err)
+	return fmt.Errorf("build %s: %w", report.program, err)
 }
 
 // lineWriter calls line for each line that is written to it.

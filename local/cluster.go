@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -160,22 +161,38 @@ func call(ctx context.Context, progress io.Writer, result any, arguments ...stri
 	if result != nil {
 		arguments = append(arguments, "-o", "json")
 	}
-	var stdout, stderr bytes.Buffer
-	command := exec.CommandContext(ctx, binary, arguments...)
-	command.Stdout, command.Stderr = &stdout, &stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // this process forwards Ctrl-C
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = 10 * time.Second
-	if err := command.Run(); err != nil {
-		return callError(ctx, arguments[0], stderr.String(), err)
+	stdout, stderr, err := run(ctx, binary, nil, arguments...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == NeedsNode {
+		node, failed := Node(ctx, progress)
+		if failed != nil {
+			return failed
+		}
+		stdout, stderr, err = run(ctx, binary, []string{variables[nodeName] + "=" + node}, arguments...)
+	}
+	if err != nil {
+		return callError(ctx, arguments[0], stderr, err)
 	}
 	if result == nil {
 		return nil
 	}
-	if err := json.Unmarshal(stdout.Bytes(), result); err != nil {
+	if err := json.Unmarshal([]byte(stdout), result); err != nil {
 		return fmt.Errorf("read what `%s %s` printed: %w", binaryName, arguments[0], err)
 	}
 	return nil
+}
+
+// run runs operon-cluster with additional environment variables.
+func run(ctx context.Context, binary string, env []string, arguments ...string) (stdout, stderr string, err error) {
+	var out, said bytes.Buffer
+	command := exec.CommandContext(ctx, binary, arguments...)
+	command.Env = append(os.Environ(), env...)
+	command.Stdout, command.Stderr = &out, &said
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // this process forwards Ctrl-C
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = 10 * time.Second
+	err = command.Run()
+	return out.String(), said.String(), err
 }
 
 // callError returns the binary's own error message if there is one.

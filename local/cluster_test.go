@@ -56,8 +56,8 @@ func TestErrorsAreInTheBinarysWords(t *testing.T) {
 }
 
 func TestSilentAndGarbledAnswersAreErrors(t *testing.T) {
-	fakeCluster(t, "exit 3")
-	if _, err := Up(t.Context(), Options{}); err == nil || err.Error() != "local cluster: up: exit status 3" {
+	fakeCluster(t, "exit 4")
+	if _, err := Up(t.Context(), Options{}); err == nil || err.Error() != "local cluster: up: exit status 4" {
 		t.Errorf("silent: %v", err)
 	}
 	fakeCluster(t, "echo nonsense")
@@ -107,5 +107,24 @@ func TestFolderIsForItsUserAlone(t *testing.T) {
 	put(t, filepath.Join(folder, "file"), "x")
 	if _, err := Folder("a", "b", "file"); err == nil || !strings.Contains(err.Error(), "OPERON_HOME names another place") {
 		t.Errorf("where a file is: %v", err)
+	}
+}
+
+// If operon-cluster needs operon-node, it is called again with its path.
+func TestUpFindsTheProgramOfNodes(t *testing.T) {
+	arguments := fakeCluster(t, "[ -e $0.again ] && echo '{\"name\":\"one\"}' && exit; touch $0.again; echo 'operon-cluster: no operon-node' >&2; exit 3")
+	if _, err := Up(t.Context(), Options{Node: Container}); err == nil || !strings.Contains(err.Error(), "find operon-node: it is not next to ") || !strings.Contains(err.Error(), "set OPERON_NODE_BINARY") {
+		t.Errorf("Up without the program: %v", err)
+	}
+	if err := os.Remove(os.Getenv("OPERON_CLUSTER_BINARY") + ".again"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OPERON_NODE_BINARY", os.Getenv("OPERON_CLUSTER_BINARY"))
+	found, err := Up(t.Context(), Options{Node: Container})
+	if err != nil || found.Name != "one" {
+		t.Errorf("Up: %+v, %v", found, err)
+	}
+	if asked, _ := os.ReadFile(arguments); string(asked) != "up --cluster default --node container -o json\n" {
+		t.Errorf("asked for %q", asked)
 	}
 }

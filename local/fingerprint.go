@@ -15,12 +15,14 @@ import (
 const (
 	modulePath    = "github.com/operon-framework/operon"
 	clusterModule = modulePath + "/cluster"
-	clusterMain   = clusterModule + "/cmd/operon-cluster"
 	binaryName    = "operon-cluster"
+	nodeName      = "operon-node"
 )
 
-// source defines where operon-cluster is built from.
+// source defines what a program of the cluster module is built from.
 type source struct {
+	// program is its name.
+	program string
 	// dir is the cluster module in a checkout, or "" without a checkout.
 	dir string
 	// version is the module's version if there is no checkout.
@@ -29,16 +31,16 @@ type source struct {
 
 // findSource returns the checkout that this package was compiled in, if it exists and is trusted,
 // or else the version that the running executable was built with.
-func findSource() (source, error) {
+func findSource(program string) (source, error) {
 	_, file, _, _ := runtime.Caller(0)
 	dir, err := checkoutOf(file)
 	if err == nil {
-		return source{dir: dir}, nil
+		return source{program: program, dir: dir}, nil
 	}
 	if version := builtVersion(); version != "" {
-		return source{version: version}, nil
+		return source{program: program, version: version}, nil
 	}
-	return source{}, fmt.Errorf("find %s: this executable has neither a released version nor a checkout to build it from (%w); set OPERON_CLUSTER_BINARY to the binary", binaryName, err)
+	return source{}, fmt.Errorf("find %s: this executable has neither a released version nor a checkout to build it from (%w); set %s to the binary", program, err, variables[program])
 }
 
 // checkoutOf returns the cluster module of the checkout that contains a source file of this package. It fails if there
@@ -66,14 +68,14 @@ func builtVersion() string {
 	return ""
 }
 
-// fingerprint identifies a build of operon-cluster by the contents of its sources, or its version, and by the compiler
+// fingerprint identifies a build by the contents of its sources, or its version, and by the compiler
 // and the platform. It does not run the go command.
 func (s source) fingerprint() (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, s.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if s.dir != "" {
 		if err := addFiles(hash, s.dir); err != nil {
-			return "", fmt.Errorf("read the sources of %s: %w", binaryName, err)
+			return "", fmt.Errorf("read the sources of %s: %w", s.program, err)
 		}
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil

@@ -20,6 +20,7 @@ const (
 // report writes the progress of a build: on a terminal one line that is overwritten, otherwise a line from time to
 // time. It keeps the last lines of output for an error.
 type report struct {
+	program  string
 	out      io.Writer
 	terminal bool
 	started  time.Time
@@ -33,9 +34,9 @@ type report struct {
 	tail     []string
 }
 
-func newReport(out io.Writer) *report {
-	r := &report{out: out, terminal: isTerminal(out), started: time.Now(), quit: make(chan struct{}), doing: "starting"}
-	fmt.Fprintf(out, "building the local Kubernetes (%s); the first time takes some minutes, later ones seconds\n", binaryName)
+func newReport(program string, out io.Writer) *report {
+	r := &report{program: program, out: out, terminal: isTerminal(out), started: time.Now(), quit: make(chan struct{}), doing: "starting"}
+	fmt.Fprintf(out, "building the local Kubernetes (%s); the first time takes some minutes, later ones seconds\n", program)
 	r.ended.Go(r.loop)
 	return r
 }
@@ -107,7 +108,7 @@ func (r *report) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "go: downloading"):
 		r.doing = "downloading modules"
-	case text == clusterMain:
+	case text == clusterModule+"/cmd/"+r.program:
 		r.doing = "linking"
 	case text != "" && !strings.ContainsAny(text, " \t:"):
 		r.compiled++

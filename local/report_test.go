@@ -9,14 +9,14 @@ import (
 
 func TestReportFollowsTheGoCommand(t *testing.T) {
 	t.Parallel()
-	r := &report{doing: "starting"}
+	r := &report{program: binaryName, doing: "starting"}
 	for _, step := range []struct{ line, want string }{
 		{"", "  starting, 9s"},
 		{"internal/goarch", "  compiling, 1 packages, 9s"},
 		{"go: downloading k8s.io/api v0.36.3", "  downloading modules, 1 packages, 9s"},
 		{"k8s.io/api/core/v1", "  compiling, 2 packages, 9s"},
 		{"# k8s.io/api: warning", "  compiling, 2 packages, 9s"},
-		{clusterMain, "  linking, 2 packages, 9s"},
+		{clusterModule + "/cmd/" + binaryName, "  linking, 2 packages, 9s"},
 	} {
 		r.line(step.line)
 		if got := r.sentence(9 * time.Second); got != step.want {
@@ -32,7 +32,7 @@ func TestReportFollowsTheGoCommand(t *testing.T) {
 func TestReportWritesPlainLinesWhereThereIsNoTerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	r := newReport(&out)
+	r := newReport(binaryName, &out)
 	r.done()
 	r.stop()
 	if got := out.String(); strings.Contains(got, "\x1b") || !strings.HasPrefix(got, "building the local Kubernetes") || !strings.HasSuffix(got, "  done, 0s\n") {

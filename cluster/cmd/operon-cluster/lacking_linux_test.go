@@ -210,3 +210,23 @@ func (d disk) files(t *testing.T) []string {
 	}
 	return found
 }
+
+// Without operon-node, the exit code tells the command operon to find or build it. Simulated nodes do not need it.
+func TestWithoutTheProgramOfNodes(t *testing.T) {
+	t.Parallel()
+	needsNode(t)
+	h := newHome(t)
+	h.env = []string{"OPERON_NODE_BINARY="}
+	if r := h.run("up", "--node", "container"); r.code != exitNeedsNode || !strings.Contains(r.stderr, "need the program operon-node") || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("%+v", r)
+	}
+	h.env = append(h.env, onDemand+"=1")
+	if r := h.run("up", "--node", "container"); r.code != exitNeedsNode || r.stderr != "" {
+		t.Errorf("on demand: %+v", r)
+	}
+	h.env = []string{"OPERON_NODE_BINARY=/nowhere/operon-node"}
+	if r := h.run("up", "--node", "container"); r.code != exitFailed || !strings.Contains(r.stderr, "OPERON_NODE_BINARY is /nowhere/operon-node, which is not an executable file") {
+		t.Errorf("a program that does not exist: %+v", r)
+	}
+	h.up()
+}

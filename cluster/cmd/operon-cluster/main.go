@@ -16,21 +16,24 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/operon-framework/operon/cluster/internal/instance"
-	"github.com/operon-framework/operon/cluster/internal/node/nodeinit"
+	"github.com/operon-framework/operon/cluster/internal/node/program"
 )
 
 // Exit codes.
 const (
 	// exitFailed means that the command failed, or that the command line is invalid.
 	exitFailed = 2
+	// exitNeedsNode means that the cluster has a container node, and the program operon-node was not found. The command operon finds or builds it
+	// then, and sets onDemand.
+	exitNeedsNode = 3
 )
+
+// onDemand is the environment variable with which nothing is printed if operon-node was not found.
+const onDemand = "OPERON_NODE_ON_DEMAND"
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "kubectl" {
 		os.Exit(kubectl(os.Args[2:])) // kubectl parses its own flags
-	}
-	if len(os.Args) > 2 && os.Args[1] == nodeinit.Verb {
-		os.Exit(runNode(os.Args[2]))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -44,6 +47,12 @@ func run(ctx context.Context, args []string) int {
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
+	}
+	if errors.Is(err, program.ErrMissing) {
+		if os.Getenv(onDemand) == "" {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", called(), err)
+		}
+		return exitNeedsNode
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", called(), err)
 	var usage usageError

@@ -21,6 +21,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/fast"
 	"github.com/operon-framework/operon/cluster/internal/controlplane/reset"
 	"github.com/operon-framework/operon/cluster/internal/controlplane/slow"
+	"github.com/operon-framework/operon/cluster/internal/garbage"
 	"github.com/operon-framework/operon/cluster/internal/node"
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 	"github.com/operon-framework/operon/cluster/internal/sim"
@@ -35,7 +36,7 @@ type outcome struct {
 // Serve runs the cluster that Up prepared in this process until ctx ends, the cluster has been idle for its TTL, or it fails.
 // It writes to ready when it serves, or why it cannot.
 func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
-	targetGarbage()
+	adjust := garbage.Target()
 	s, err := newServer(ctx, name)
 	if err == nil {
 		err = s.start(ctx)
@@ -50,6 +51,7 @@ func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
 	if err != nil {
 		return err
 	}
+	go adjust(ctx)
 	go s.giveBackMemory(ctx)
 	return s.run(ctx)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 	"github.com/operon-framework/operon/cluster/internal/node"
+	"github.com/operon-framework/operon/cluster/internal/node/program"
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
@@ -99,6 +100,9 @@ func (s *Spec) complete() error {
 	}
 	if s.Node == Container {
 		if err := node.Check(); err != nil {
+			return err
+		}
+		if _, err := program.Find(); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/operon-framework/operon/cluster/internal/node/nodeinit"
+	"github.com/operon-framework/operon/cluster/internal/node/program"
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
@@ -88,7 +89,7 @@ func (n *Node) begin(cfg Config) error {
 
 // launch starts the init process of the node's namespaces.
 func (n *Node) launch(cfg Config, groups []string) error {
-	self, err := os.Executable()
+	path, err := program.Find()
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (n *Node) launch(cfg Config, groups []string) error {
 	if err != nil {
 		return err
 	}
-	n.process = exec.Command(self, append([]string{cfg.Dir}, groups...)...)
+	n.process = exec.Command(path, append([]string{cfg.Dir}, groups...)...)
 	n.process.Args[0] = nodeinit.Name
 	n.process.Stdout, n.process.Stderr = cfg.Log, cfg.Log
 	n.process.ExtraFiles = inherited

@@ -1,6 +1,6 @@
 // Package sim simulates the nodes of a cluster without real nodes: pods become Running and Ready although no container runs,
-// claims are bound although no disk exists, and Services of type LoadBalancer get an address that is not reachable. API clients
-// cannot detect the difference, and thousands of pods need almost no resources.
+// claims are bound although no disk exists, and Services of type LoadBalancer get an address that is not reachable. Clients that
+// only read objects cannot detect the difference, and thousands of pods need almost no resources.
 //
 // Stages in the language of KWOK (https://kwok.sigs.k8s.io) describe what happens to an object: a stage selects objects, waits,
 // and patches, deletes or reports. The directory stages has a file for each. They select on two words that Go code adds to each
