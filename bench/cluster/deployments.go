@@ -71,7 +71,7 @@ func roll(ctx context.Context, c client.WithWatch, count int) ([]*stage, error) 
 		group.Go(func() error { return s.await(watching, c, count) })
 	}
 	group.Go(func() error {
-		return create(watching, c, count, func(name string) client.Object { return deployment(name) })
+		return create(watching, c, creators, count, func(name string) client.Object { return deployment(name) })
 	})
 	return stages, group.Wait()
 }

@@ -33,6 +33,7 @@ type part struct {
 
 var parts = []part{
 	{"start", start},
+	{"use", use},
 	{"reset", reset},
 	{"deployments", deployments},
 	{"up", up},
@@ -52,7 +53,7 @@ func main() {
 
 func run(ctx context.Context) (err error) {
 	b := &bench{}
-	flag.IntVar(&b.rounds, "rounds", 7, "how often start, reset and up are measured")
+	flag.IntVar(&b.rounds, "rounds", 7, "how often start, use, reset and up are measured")
 	flag.IntVar(&b.objects, "objects", 1000, "how many objects reset and deployments work on")
 	only := flag.String("only", "", "comma-separated parts to run: "+strings.Join(names(), ", "))
 	flag.Parse()

@@ -13,8 +13,8 @@ import (
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// writers is the number of goroutines that create objects concurrently.
-const writers = 16
+// creators is the number of goroutines that create objects concurrently.
+const creators = 16
 
 // reset measures how long it takes to empty a cluster that contains objects.
 func reset(ctx context.Context, b *bench) error {
@@ -24,7 +24,7 @@ func reset(ctx context.Context, b *bench) error {
 	}
 	var took []time.Duration
 	for range b.rounds {
-		err := create(ctx, c, b.objects, func(name string) client.Object {
+		err := create(ctx, c, creators, b.objects, func(name string) client.Object {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}, Data: map[string]string{"name": name}}
 		})
 		if err != nil {
@@ -40,10 +40,10 @@ func reset(ctx context.Context, b *bench) error {
 	return b.cluster(ctx, "down")
 }
 
-// create creates count objects, whose names are their numbers.
-func create(ctx context.Context, c client.Client, count int, object func(name string) client.Object) error {
+// create creates count objects, whose names are their numbers, some at a time.
+func create(ctx context.Context, c client.Client, atATime, count int, object func(name string) client.Object) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
+	group.SetLimit(atATime)
 	for i := range count {
 		group.Go(func() error { return c.Create(ctx, object(fmt.Sprintf("bench-%d", i))) })
 	}

@@ -17,15 +17,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// rest is how long both are idle before their memory is measured: by then, memory that was needed only for the start has been
+// settle is how long both are idle before their memory is measured: by then, memory that was needed only for the start has been
 // returned to the operating system, or will not be.
-const rest = 3 * time.Second
+const settle = 3 * time.Second
 
 // start measures the time from nothing to ready. For envtest, ready means that an API server responds. For Operon, it means
 // that the API server, the controllers and a scheduler work, with a node that can run pods.
@@ -62,7 +63,7 @@ func (l *life) rested(ctx context.Context, pids ...int) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(rest):
+	case <-time.After(settle):
 	}
 	var memory, peak int64
 	var cpu time.Duration
@@ -78,33 +79,50 @@ func (l *life) rested(ctx context.Context, pids ...int) error {
 }
 
 func (b *bench) envtest(ctx context.Context, l *life) error {
-	before, err := children()
+	peer, err := b.startPeer()
 	if err != nil {
 		return err
 	}
-	env := &envtest.Environment{}
-	env.ControlPlane.GetAPIServer().Path = b.home.Path(kubeAPIServer)
-	env.ControlPlane.Etcd = &envtest.Etcd{Path: b.home.Path(etcd)}
+	l.start = append(l.start, peer.start)
+	if err := l.rested(ctx, peer.pids...); err != nil {
+		return errors.Join(err, peer.env.Stop())
+	}
 	began := time.Now()
-	if _, err := env.Start(); err != nil {
-		return err
-	}
-	l.start = append(l.start, time.Since(began))
-	after, err := children()
-	if err != nil {
-		return err
-	}
-	started := slices.DeleteFunc(after, func(pid int) bool { return slices.Contains(before, pid) })
-	if len(started) != 2 {
-		return fmt.Errorf("%d processes were started, want etcd and kube-apiserver", len(started))
-	}
-	if err := l.rested(ctx, started...); err != nil {
-		return err
-	}
-	began = time.Now()
-	err = env.Stop()
+	err = peer.env.Stop()
 	l.down = append(l.down, time.Since(began))
 	return err
+}
+
+// peer is a running envtest.
+type peer struct {
+	env    *envtest.Environment
+	config *rest.Config
+	pids   []int
+	start  time.Duration
+}
+
+func (b *bench) startPeer() (p peer, err error) {
+	before, err := children()
+	if err != nil {
+		return peer{}, err
+	}
+	p.env = &envtest.Environment{}
+	p.env.ControlPlane.GetAPIServer().Path = b.home.Path(kubeAPIServer)
+	p.env.ControlPlane.Etcd = &envtest.Etcd{Path: b.home.Path(etcd)}
+	began := time.Now()
+	if p.config, err = p.env.Start(); err != nil {
+		return peer{}, err
+	}
+	p.start, p.config.QPS = time.Since(began), -1
+	after, err := children()
+	if err != nil {
+		return peer{}, errors.Join(err, p.env.Stop())
+	}
+	p.pids = slices.DeleteFunc(after, func(pid int) bool { return slices.Contains(before, pid) })
+	if len(p.pids) != 2 {
+		return peer{}, errors.Join(fmt.Errorf("%d processes were started, want etcd and kube-apiserver", len(p.pids)), p.env.Stop())
+	}
+	return p, nil
 }
 
 func (b *bench) operon(ctx context.Context, l *life) error {

@@ -91,9 +91,12 @@ func below(name string, values []int64, goal int64) report.Figure {
 	return figure
 }
 
-// build builds the binary of the cluster and the image of the pods.
+// build builds the binaries of the cluster and of its node, and the image of the pods.
 func (b *bench) build(ctx context.Context) error {
 	if err := report.Build(ctx, "cluster", "./cmd/operon-cluster", b.home.Path("operon-cluster")); err != nil {
+		return err
+	}
+	if err := report.Build(ctx, "cluster", "./cmd/operon-node", b.home.Path("operon-node")); err != nil {
 		return err
 	}
 	if err := os.Setenv("CGO_ENABLED", "0"); err != nil { // the program in the image must be statically linked

@@ -60,7 +60,7 @@ func (c *sites) start(ctx context.Context, name string, s settings) (*operator, 
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"--operator", name, "--cluster", c.Kubeconfig}
+	args := []string{"--operator", name, "--cluster", c.Kubeconfig, "--workers", strconv.Itoa(s.workers)}
 	if name == "operon" {
 		args = append(args, "--cpuprofile", s.cpuProfile, "--memprofile", s.memProfile)
 	}

@@ -20,8 +20,8 @@ func (composed) Compose(_ context.Context, site *Site, out *operon.Composition) 
 	return nil
 }
 
-func runComposed(ctx context.Context, config *rest.Config) error {
-	return operon.Run(ctx, operatorAgent, config, operon.Config{}, operon.API(addToScheme), operon.Manage(composed{}))
+func runComposed(ctx context.Context, config *rest.Config, s settings) error {
+	return operon.Run(ctx, operatorAgent, config, operon.Config{}, operon.API(addToScheme), operon.Manage(composed{}, operon.Concurrency(s.workers)))
 }
 
 // composedReady is the condition that Operon writes.

@@ -55,7 +55,7 @@ func measure(ctx context.Context, name string, s settings) (m *measurement, err 
 		return nil, err
 	}
 	restarted := time.Now()
-	if operator, err = c.start(ctx, name, settings{}); err != nil {
+	if operator, err = c.start(ctx, name, settings{workers: s.workers}); err != nil {
 		return nil, err
 	}
 	if err := c.settle(ctx); err != nil {

@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
@@ -23,13 +25,14 @@ const plainAvailable = "Available"
 // plain is the operator in the style of kubebuilder's tutorial: it first sets the condition to Unknown, reads each child object
 // and creates missing ones, compares and updates the relevant fields, and writes the status with Update. The tutorial sets
 // Available as soon as the Deployment was created. This operator checks the status of the Deployment, like Operon, so both are
-// ready for the same reason.
+// ready for the same reason. It records two events, as Operon does: one when the first child is created, and one when the object is ready.
 type plain struct {
 	client.Client
 	scheme *runtime.Scheme
+	events events.EventRecorder
 }
 
-func runPlain(ctx context.Context, config *rest.Config) error {
+func runPlain(ctx context.Context, config *rest.Config, s settings) error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, addToScheme} {
 		if err := add(scheme); err != nil {
@@ -43,7 +46,8 @@ func runPlain(ctx context.Context, config *rest.Config) error {
 	}
 	err = ctrl.NewControllerManagedBy(manager).
 		For(&Site{}).Owns(&appsv1.Deployment{}).Owns(&corev1.Service{}).Owns(&corev1.ConfigMap{}).
-		Complete(&plain{Client: manager.GetClient(), scheme: scheme})
+		WithOptions(controller.Options{MaxConcurrentReconciles: s.workers}).
+		Complete(&plain{Client: manager.GetClient(), scheme: scheme, events: manager.GetEventRecorder(operatorAgent)})
 	if err != nil {
 		return err
 	}
@@ -77,6 +81,9 @@ func (r *plain) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	if !rolledOut(deployment) {
 		return ctrl.Result{}, nil
 	}
+	if !meta.IsStatusConditionTrue(site.Status.Conditions, plainAvailable) {
+		r.events.Eventf(site, nil, corev1.EventTypeNormal, "Ready", "Report", "%s is ready", site.Name)
+	}
 	return ctrl.Result{}, r.report(ctx, site, metav1.ConditionTrue, "Reconciled", "Deployment is rolled out")
 }
 
@@ -93,6 +100,9 @@ func (r *plain) report(ctx context.Context, site *Site, status metav1.ConditionS
 func (r *plain) configMap(ctx context.Context, site *Site) error {
 	want, live := configMapOf(site), &corev1.ConfigMap{}
 	created, err := r.createMissing(ctx, site, want, live)
+	if created {
+		r.events.Eventf(site, want, corev1.EventTypeNormal, "Created", "Create", "Creating the children of %s", site.Name)
+	}
 	if created || err != nil || maps.Equal(want.Data, live.Data) {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -44,6 +45,16 @@ func (h Home) Run(ctx context.Context, binary string, args ...string) ([]byte, e
 
 // Up starts a cluster, and returns its process ID and a client.
 func (h Home) Up(ctx context.Context, args ...string) (pid int, c client.WithWatch, err error) {
+	pid, config, err := h.Start(ctx, args...)
+	if err != nil {
+		return 0, nil, err
+	}
+	c, err = client.NewWithWatch(config, client.Options{})
+	return pid, c, err
+}
+
+// Start starts a cluster, and returns the process ID of the cluster and a client configuration without a rate limit.
+func (h Home) Start(ctx context.Context, args ...string) (pid int, config *rest.Config, err error) {
 	out, err := h.Run(ctx, "operon-cluster", append([]string{"up", "-o", "json"}, args...)...)
 	if err != nil {
 		return 0, nil, err
@@ -55,13 +66,11 @@ func (h Home) Up(ctx context.Context, args ...string) (pid int, c client.WithWat
 	if err := json.Unmarshal(out, &facts); err != nil {
 		return 0, nil, err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)
-	if err != nil {
+	if config, err = clientcmd.BuildConfigFromFlags("", facts.Kubeconfig); err != nil {
 		return 0, nil, err
 	}
 	config.QPS = -1
-	c, err = client.NewWithWatch(config, client.Options{})
-	return facts.PID, c, err
+	return facts.PID, config, nil
 }
 
 // Clear stops the clusters that an interrupted measurement left running, and removes the directory.
