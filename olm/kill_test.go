@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -306,6 +307,28 @@ func (k *killer) arm(every int) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.every = every
+	return k.kills
+}
+
+// awaitGone waits until an object is deleted. The time limit begins again after every tenth kill: on a busy machine, a new manager takes ten
+// seconds to its first write.
+func (k *killer) awaitGone(w *world, object client.Object) {
+	w.Helper()
+	for gone := false; !gone; {
+		before := k.count()
+		localtest.Eventually(w.T, "the deletion of "+object.GetName()+", or ten kills", func(ctx context.Context) error {
+			err := w.Get(ctx, client.ObjectKeyFromObject(object), object)
+			if gone = apierrors.IsNotFound(err); gone || k.count() >= before+10 {
+				return nil
+			}
+			return fmt.Errorf("it exists after %d kills, finalizers %v, error %v", k.count(), object.GetFinalizers(), err)
+		})
+	}
+}
+
+func (k *killer) count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	return k.kills
 }
 

@@ -129,7 +129,7 @@ func TestKilledRollback(t *testing.T) {
 	w.offer(source, w.catalog(r, "failing", bundles, bothVersions))
 	w.awaitPods()
 	k.arm(1)
-	w.AwaitGone(w.timeOut(ahead))
+	k.awaitGone(w, w.timeOut(ahead))
 	w.awaitState(first + " UpgradeFailed")
 	w.awaitSettings("0.0.1", first)
 	localtest.Eventually(t, "the objects are those before the upgrade", func(ctx context.Context) error {

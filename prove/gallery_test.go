@@ -120,8 +120,10 @@ const (
 	boundedRecall = 0.5
 	// boundedSide is the number of parallel searches. Each of them runs several test cases at a time.
 	boundedSide = 3
-	// boundedSample is the minimum number of completed searches for a verdict.
-	boundedSample = 6
+	// boundedSample is the minimum number of completed searches for a verdict, and boundedEnough the number after which no search begins.
+	boundedSample, boundedEnough = 6, 8
+	// boundedShrinking is how long smaller plans are tried. Nobody reads them here.
+	boundedShrinking = time.Second
 )
 
 // TestGallerySearch searches for the bugs of the gallery's operators with few test cases. A search that finds something other than
@@ -131,8 +133,16 @@ func TestGallerySearch(t *testing.T) {
 	if *whole {
 		return // TestGallery searches without bounds
 	}
+	before := timing.shrinkFor
+	timing.shrinkFor = boundedShrinking
+	defer func() { timing.shrinkFor = before }()
 	var tested, missed []string
 	var mu sync.Mutex
+	enough := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(tested) >= boundedEnough
+	}
 	until := time.Now().Add(boundedTime)
 	slots := make(chan struct{}, boundedSide)
 	all := slices.DeleteFunc(operators.All(), func(o operators.Operator) bool {
@@ -144,6 +154,9 @@ func TestGallerySearch(t *testing.T) {
 				t.Parallel()
 				slots <- struct{}{}
 				defer func() { <-slots }()
+				if enough() {
+					return
+				}
 				if time.Now().After(until) {
 					t.Log("not searched: the machine is too slow")
 					return

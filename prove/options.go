@@ -48,7 +48,8 @@ type Options struct {
 	Budget time.Duration
 	// Seed chooses between plans of equal priority.
 	Seed int64
-	// Workers is the number of plans that run at the same time. Default: twice the number of processors.
+	// Workers is the number of plans that run at the same time. Default: three times the number of processors, at most
+	// 32, because an operator spends most of a plan waiting.
 	Workers int
 	// Settle is how long an operator must be quiescent in a run without faults to count as converged. Default:
 	// [DefaultSettle].
@@ -66,6 +67,9 @@ type Options struct {
 	// Observe is called with the progress whenever it changes. It must return quickly.
 	Observe func(report.Standing)
 }
+
+// mostWorkers is the default maximum of Options.Workers: each worker runs an operator with its caches.
+const mostWorkers = 32
 
 // Default values.
 const (
@@ -103,7 +107,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Settle = DefaultSettle
 	}
 	if o.Workers <= 0 {
-		o.Workers = 2 * runtime.GOMAXPROCS(0)
+		o.Workers = min(3*runtime.GOMAXPROCS(0), mostWorkers)
 	}
 	if o.Namespace != "" {
 		o.Workers = 1

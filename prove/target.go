@@ -74,7 +74,7 @@ func (t Target) loadProject(o *Options) (build func(context.Context) error, err 
 	if err != nil {
 		return nil, err
 	}
-	if err := process.CanBuild(); err != nil {
+	if err := process.CanBuild(p.Main.Package); err != nil {
 		return nil, err
 	}
 	hooks, err := project.ReadFolder(p.Dir, "config/webhook")

@@ -3,7 +3,7 @@
 //
 //	operator ──TLS──▶ [Proxy] ──as the operator──▶ API server
 //	                     │  └─────as an observer──▶ API server   (what a write changed)
-//	                     ├─▶ record.Log
+//	                     ├─▶ requestlog.Log
 //	                     └─◀ fault.Script
 //
 // The operator needs no changes: it gets a kubeconfig ([Instance.Kubeconfig]) with the proxy's address, a certificate

@@ -1,8 +1,8 @@
 // Package runner executes one test case of `operon prove`: with its own namespace, proxy and operator, beside any number of others on the
 // same cluster.
 //
-//	stage := &world.Stage{Config: config, Witness: witness, Operator: world.Process{…}}
-//	trace, err := stage.Carry(ctx, plan, world.Pace{})
+//	stage := &runner.Stage{…}
+//	trace, err := stage.Carry(ctx, plan, runner.Pace{})
 //
 // A step of the workload ends when the operator is silent and nothing changes any more. An operator that is killed or exits is started
 // again, as in a Deployment.

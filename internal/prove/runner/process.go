@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/ports"
+	"github.com/operon-framework/operon/internal/tools/up/mount"
 	"github.com/operon-framework/operon/internal/tools/up/process"
 )
 
@@ -84,10 +85,10 @@ const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // InCluster returns the reason why a program does not get the settings of a pod on this machine, or nil if it
 // does. It gets either all of them or none.
-func (Process) InCluster() error { return process.CanMount(accountFolder) }
+func (Process) InCluster() error { return mount.Possible(accountFolder) }
 
 // inside returns the settings of a pod: the API server's address in two variables, and a directory.
-func (p Process) inside(access Access) (env []string, mounts []process.Mount, err error) {
+func (p Process) inside(access Access) (env []string, mounts []mount.Mount, err error) {
 	if p.InCluster() != nil {
 		return nil, nil, nil // the session reports this, and $KUBECONFIG is enough for most operators
 	}
@@ -96,7 +97,7 @@ func (p Process) inside(access Access) (env []string, mounts []process.Mount, er
 		return nil, nil, err
 	}
 	env = []string{"KUBERNETES_SERVICE_HOST=" + server.Hostname(), "KUBERNETES_SERVICE_PORT=" + server.Port()}
-	return env, []process.Mount{{Source: access.Account, Target: accountFolder}}, nil
+	return env, []mount.Mount{{Source: access.Account, Target: accountFolder}}, nil
 }
 
 // environment returns the user's environment, with the variables that an operator needs to find the cluster, its
