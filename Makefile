@@ -9,15 +9,16 @@ PARALLEL = 4
 PACKAGES = 2
 TIMEOUT = 40m
 GO_TEST = $(BINARY) go test -vet=off -ldflags=-w -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT)
-# These run without the race detector: commands, generators, the resolver and the rules of this repository start no goroutines and would
+# These run without the race detector: commands, generators, image builds, the resolver and the rules of this repository start no goroutines and would
 # take five times as long, and most of the gallery is skipped with it.
-TOOLS := ./cmd/... ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/...
+TOOLS := ./cmd/... ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/... \
+	./internal/ship/build/... ./internal/ship/image/debian ./internal/ship/licenses
 UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 # Compression is not our code and takes ten times as long with the race detector.
 UNWATCHED := '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0'
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
 
-.PHONY: run prove-gallery test lint clean binaries fuzz coverage vulncheck licenses waiting root docs olm $(EXAMPLES)
+.PHONY: run prove-gallery test lint clean binaries fuzz coverage vulncheck dist root docs olm $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -25,13 +26,12 @@ run: ## run the example operator on a cluster of its own
 test: lint binaries ## pass all tests; RACE=-race looks for data races in the root module
 	cd cluster && $(GO_TEST) ./...
 	$(if $(RACE),$(GO_TEST) $(RACE) $(UNWATCHED) $(RACED))
-	@$(MAKE) --no-print-directory -j 2 waiting
+	@$(MAKE) --no-print-directory root
+	@$(MAKE) --no-print-directory -j 2 olm $(EXAMPLES)
 	cd bench && $(GO_TEST) ./...
 
-# Two at a time: they spend most of their time waiting.
-waiting: root olm $(EXAMPLES)
-
-# The tests of prove wait for operators to become idle, which takes several times as long on a busy machine.
+# The tests of prove wait for operators to become idle, which takes several times as long on a busy machine. Nothing runs beside them: with the
+# clusters of other modules, requests time out.
 root: PARALLEL = 8
 root: TIMEOUT = 75m
 root:
@@ -48,7 +48,7 @@ prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test ca
 # The image of the manager contains nothing but operon-olm, which is therefore linked statically. The other programs are built with the default
 # flags of `operon up` and `go test`, so that the operators of users reuse what was compiled.
 binaries:
-	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster) && cd olm && CGO_ENABLED=0 go build -o ../bin/operon-olm .
+	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster ./cmd/operon-node) && cd olm && CGO_ENABLED=0 go build -o ../bin/operon-olm .
 
 fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets the time of each
 	@tests=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' * | sed -E 's|/[^/]*_test.go:func |:|' | sort -u); \
@@ -64,10 +64,8 @@ coverage: binaries ## measure each package of the runtime by its own tests; fail
 vulncheck: ## report known vulnerabilities in code that is reachable; needs a network
 	@for module in $(MODULES); do (cd $$module && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || exit 1; done
 
-licenses: ## write the licenses and notices that released binaries must come with to bin/licenses
-	go run ./internal/ship/licenses/save bin/licenses/operon . ./cmd/operon
-	go run ./internal/ship/licenses/save bin/licenses/operon-cluster cluster ./cmd/operon-cluster
-	go run ./internal/ship/licenses/save bin/licenses/operon-olm olm .
+dist: ## build the release archives in bin/dist, half an hour on two cores with an empty cache; PLATFORMS=linux/amd64,linux/arm64 builds some
+	go run ./internal/ship/dist $(if $(PLATFORMS),--platforms $(PLATFORMS))
 
 lint:
 	@test -z "$$(gofmt -l $(MODULES))" || { echo "not formatted:"; gofmt -l $(MODULES); exit 1; }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	_ "time/tzdata" // images do not contain it
 
 	"go.yaml.in/yaml/v3"
 

@@ -33,8 +33,8 @@ package source.
 The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push
 say. Registry credentials are read from Docker's config.json ($DOCKER_CONFIG or ~/.docker).
 
-The same commit gives the same image, byte for byte, with the same Go and Operon versions. Without
-changes, nothing is compiled.`,
+The same commit gives the same image, byte for byte, with the same Go and Operon versions (without
+Go: and either with or without a release archive). Without changes, nothing is compiled.`,
 		Example: `  operon build examples/memcached --tar memcached.tar
   operon build --platform linux/amd64,linux/arm64 --push registry.example.com/team/web:1.2.0 --version 1.2.0
   operon build --layout image -o json`,

@@ -2,9 +2,11 @@ package main
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,8 +190,43 @@ func become(command *cobra.Command, name string, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(args) > 0 && args[0] == "up" {
+		return startCluster(command, binary, name, args)
+	}
 	if err := syscall.Exec(binary, append([]string{name}, args...), os.Environ()); err != nil {
 		return fmt.Errorf("run %s: %w", binary, err)
 	}
 	return nil
+}
+
+// startCluster runs operon-cluster in this process's place, and a second time if the cluster has a container node and its program has to be found or
+// built first.
+func startCluster(command *cobra.Command, binary, name string, args []string) error {
+	code, err := runCluster(command, binary, name, args, "OPERON_NODE_ON_DEMAND=1")
+	if code == local.NeedsNode {
+		node, failed := local.Node(command.Context(), os.Stderr)
+		if failed != nil {
+			return failed
+		}
+		code, err = runCluster(command, binary, name, args, "OPERON_NODE_BINARY="+node)
+	}
+	if code > 0 {
+		return exitError{code: code} // operon-cluster has printed why
+	}
+	return err
+}
+
+// runCluster runs operon-cluster in this terminal, and returns its exit code.
+func runCluster(command *cobra.Command, binary, name string, args []string, env string) (int, error) {
+	running := exec.CommandContext(command.Context(), binary, args...)
+	running.Args[0] = name
+	running.Env = append(os.Environ(), env)
+	running.Stdin, running.Stdout, running.Stderr = os.Stdin, os.Stdout, os.Stderr
+	running.Cancel = func() error { return running.Process.Signal(syscall.SIGTERM) } // it stops what it has started
+	err := running.Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return ended.ExitCode(), err
+	}
+	return 0, err
 }

@@ -39,7 +39,7 @@ To check the code and the manifests of an operator, use "operon lint".`,
 		if err != nil {
 			return err
 		}
-		checks := prerequisites.All(command.Context(), home)
+		checks := prerequisites.All(command.Context(), home, local.Compiled())
 		text := func(out io.Writer) error { return printChecks(out, checks) }
 		if err := output.print(command.OutOrStdout(), forms{facts: checks, text: text}); err != nil {
 			return err

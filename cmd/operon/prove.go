@@ -72,7 +72,7 @@ findings in the file that --accept names, do not count.`,
 	set.IntVar(&v.plans, "plans", prove.DefaultPlans, "maximum number of test cases")
 	set.BoolVar(&v.failFast, "fail-fast", false, "start no further test case after the first failure")
 	set.DurationVar(&v.settle, "settle", prove.DefaultSettle, "how long an operator must be quiescent without faults to count as converged; longer if it waits longer between retries")
-	set.IntVar(&v.workers, "workers", 0, "number of parallel test cases (default: twice the processors)")
+	set.IntVar(&v.workers, "workers", 0, "number of parallel test cases (default: three times the processors, at most 32)")
 	set.Int64Var(&v.seed, "seed", 1, "seed of the order of equal test cases")
 	set.StringVar(&v.target.Accept, "accept", "", "`FILE` of findings that are accepted, with the reasons")
 	set.StringVar(&v.replay, "replay", "", "replay the finding of a test case `FILE`")

@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 167_200
+const totalLines = 168_720
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -26,7 +26,7 @@ var budgets = map[string]budget{
 	"external":                {860, 45},
 	"internal/runtime/author": {730, 42},
 
-	"internal/runtime/reconcile": {3570, 18}, // fifteen steps, one file each
+	"internal/runtime/reconcile": {3650, 18}, // fifteen steps, one file each
 	"internal/runtime/shard":     {1820, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
@@ -39,8 +39,8 @@ var budgets = map[string]budget{
 	"internal/prove/report":       {2600, 26},
 	"internal/prove/runner":       {2850, 13},
 	"internal/prove/workload":     {1860, 18},
-	"prove":                       {2110, 14},
-	"internal/ship/build":         {1550, 24}, // with Debian packages
+	"prove":                       {2115, 14},
+	"internal/ship/build":         {1770, 24}, // with Debian packages, and programs of release archives
 	"internal/ship/bundle":        {3660, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2210, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":        {2990, 12},
@@ -52,7 +52,7 @@ var budgets = map[string]budget{
 	"internal/tools/olm":          {2170, 37}, // the objects of seven kinds, the bill, and explanations, which need the same state
 	"internal/tools/up":           {3100, 12}, // with what `operon test` needs of a running operator
 	"aggregated":                  {1640, 24}, // with subresources
-	"cmd/operon":                  {5350, 1},  // with images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
+	"cmd/operon":                  {5390, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
 	"cluster/internal/instance":   {2200, 19}, // with the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/sim":        {2300, 5},
 
