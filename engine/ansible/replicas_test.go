@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/operon-framework/operon/internal/testing/enginetest"
 )
 
@@ -72,4 +75,46 @@ func TestRunOfADeletedObject(t *testing.T) {
 	}
 	m.Add("three", nil) // the slot is free again
 	m.AwaitReady("three")
+}
+
+// The role of a finalizer that waits for its turn does not begin if the finalizer is removed by hand in the meantime: another object
+// may have the name by then.
+func TestRunOfARemovedFinalizer(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	marks := t.TempDir()
+	m.Write("watches.yaml", `
+- group: market.example.com
+  version: v1
+  kind: Stall
+  role: stall
+  maxConcurrentReconciles: 1
+  finalizer: {name: market.example.com/close, vars: {state: absent}}
+`)
+	m.Write("roles/stall/tasks/main.yml", `
+- ansible.builtin.shell: touch `+marks+`/{{ ansible_operator_meta.name }}-{{ state | default('present') }}; while test -e `+marks+`/closed; do sleep 0.1; done
+`)
+	seen, _ := m.Start()
+	one, two := m.Add("one", nil), m.Add("two", nil)
+	m.AwaitReady("one")
+	m.AwaitReady("two")
+	m.Must(os.WriteFile(filepath.Join(marks, "closed"), nil, 0o600))
+	m.SetSpec("one", `{"awningColor":"green"}`)
+	m.AwaitCondition("one", "Running", "True", "Running")
+	m.Must(m.Delete(t.Context(), two))
+	m.AwaitCondition("two", "Ready", "False", "Running")
+	m.Must(m.Patch(t.Context(), two, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	m.EventuallyGone(two)
+	two = m.Add("two", nil)
+	m.Must(os.Remove(filepath.Join(marks, "closed")))
+	m.AwaitReady("two")
+	m.AwaitReady("one")
+	m.Quiet(seen)
+	if _, err := os.Stat(filepath.Join(marks, "two-absent")); err == nil {
+		t.Error("the role of the finalizer ran for an object that was gone")
+	}
+	for _, object := range []client.Object{one, two} {
+		m.Must(m.Delete(t.Context(), object))
+		m.EventuallyGone(object)
+	}
 }

@@ -87,7 +87,8 @@ func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input,
 
 func now() metav1.MicroTime { return metav1.NewMicroTime(time.Now().Truncate(time.Microsecond)) }
 
-// turn takes a slot for a run. An object may have been deleted while its run waited for one.
+// turn takes a slot for a run. An object may have been deleted while its run waited for one, or the finalizer of one that is being
+// deleted may have been removed by hand: then another object may have its name, and what a finalizer role deletes by name.
 func (c *composer) turn(ctx context.Context, object proxy.Owner, deleting bool) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -99,7 +100,11 @@ func (c *composer) turn(ctx context.Context, object proxy.Owner, deleting bool) 
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if deleting || c.shared.proxy.Exists(ctx, object) {
+	exists := c.shared.proxy.Exists
+	if deleting {
+		exists = c.shared.proxy.Terminating
+	}
+	if exists(ctx, object) {
 		return nil
 	}
 	<-c.slots

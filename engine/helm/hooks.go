@@ -225,6 +225,8 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 		return hookEnd{Waits: "it has begun"}, nil
 	case found.GetAnnotations()[hookKey] == key:
 		return endOf(found), nil
+	case !isHookOf(owner, found):
+		return hookEnd{Failed: "another object has its name: delete or rename that, or rename the hook"}, nil
 	case len(hook.DeletePolicies) > 0 && !has(hook, release.HookBeforeHookCreation):
 		return hookEnd{Failed: "it exists from an earlier revision, and its deletion policy keeps it"}, nil
 	}
@@ -232,6 +234,18 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 		return hookEnd{}, err
 	}
 	return hookEnd{Waits: "that of an earlier revision is being deleted"}, nil
+}
+
+// isHookOf reports whether an object is a hook that was created for owner, or for an earlier object of the same name. Hooks that
+// Helm created, or in other namespaces, have no owner reference.
+func isHookOf(owner *engine.Object, found *unstructured.Unstructured) bool {
+	if found.GetAnnotations()[release.HookAnnotation] == "" {
+		return false
+	}
+	owners := found.GetOwnerReferences()
+	return len(owners) == 0 || slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool {
+		return o.Kind == owner.Kind && o.Name == owner.Name
+	})
 }
 
 func has(hook *release.Hook, policy release.HookDeletePolicy) bool {

@@ -151,3 +151,36 @@ func TestHooksOfADeletion(t *testing.T) {
 		s.EventuallyGone(&batchv1.Job{ObjectMeta: s.Named(name)})
 	}
 }
+
+// An object that has the name of a hook, but was not created for it, is left alone.
+func TestHookWithTheNameOfAnotherObject(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(s *shop, job *batchv1.Job){
+		"that is no hook": func(*shop, *batchv1.Job) {},
+		"that is a hook of another owner": func(s *shop, job *batchv1.Job) {
+			owner := &corev1.ConfigMap{ObjectMeta: s.Named("owner")}
+			s.Must(s.Create(t.Context(), owner))
+			job.Annotations = map[string]string{"helm.sh/hook": "pre-install"}
+			job.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			s.Write(template("before.yaml"), hook("before", "pre-install", "before-hook-creation"))
+			theirs := &batchv1.Job{ObjectMeta: s.Named("one-before")}
+			theirs.Spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "job", Image: "job"}}}
+			edit(s, theirs)
+			s.Must(s.Create(t.Context(), theirs))
+			s.Add("one", nil)
+			s.Start()
+			stalled := s.AwaitCondition("one", "Stalled", metav1.ConditionTrue, "StepFailed")
+			if !strings.Contains(stalled.Message, "hook Job one-before: another object has its name") {
+				t.Errorf("Stalled has the message %q, want that the name is taken", stalled.Message)
+			}
+			if uid := s.jobUID("one-before", false); uid != string(theirs.UID) {
+				t.Error("the Job of somebody else was replaced")
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -454,4 +455,24 @@ func TestExternalDryRun(t *testing.T) {
 	}
 	w.Must(k.holds(0)(t.Context()))
 	w.Must(w.Client.Delete(t.Context(), b))
+}
+
+// Nothing is deleted for an object that only a stale cache shows: another object of its name may have taken over what exists.
+func TestExternalOfAnObjectThatIsGone(t *testing.T) {
+	t.Parallel()
+	w, k := newFixture(t), newKeeper(external.Poll(100*time.Millisecond))
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
+	w.RunAs(gate.Config(w.Config), k, often)
+	b := w.Box("one", map[string]string{"a": "small"})
+	w.IsReady(b)
+	t.Cleanup(gate.Open)
+	t.Cleanup(k.comesBack)
+	k.set(func() { k.err = errors.New("no route to the rack") })
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Ready(b, metav1.ConditionFalse, "ExternalAway", "cell/a: rack: no route to the rack")
+	gate.Shut()
+	w.Change(b, func() { b.Finalizers = nil })
+	w.Gone(b)
+	k.comesBack()
+	w.Still("the cell exists", k.holds(1, "small"))
 }

@@ -31,6 +31,11 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 	if !reachesOut(r.Roles, p.object) {
 		return outside{}, outcome.Done(), nil
 	}
+	if p.object.deleting() { // a stale cache may still show the finalizer: see cleanUp
+		if waits, err := p.object.holds(ctx, ExternalFinalizer); err != nil || !waits {
+			return outside{}, outcome.Stop(timing.lookAgain), err
+		}
+	}
 	task, o, err := externalTask(ctx, r.Roles, p)
 	if err != nil || o.Kind() != outcome.KindDone {
 		return outside{}, o, err
@@ -104,10 +109,6 @@ func externalTask[T client.Object](ctx context.Context, roles author.Roles[T], p
 	return task, declared.Outcome(), nil
 }
 
-// maxConflicts is how often a write of the record is retried after a conflict with another client's write to
-// the object.
-const maxConflicts = 5
-
 // writeRecord writes the record, and with it the finalizer, if the object is as it was read: of two
 // operators that mark the same resource, one fails. If others changed the object and not the record, it is
 // written again, because what is known now may not be stored anywhere else.
@@ -116,9 +117,9 @@ func (o *object[T]) writeRecord(ctx context.Context, record *external.Record, de
 	if err != nil {
 		return err
 	}
-	for range maxConflicts {
+	for range lockedTries {
 		err = o.tryRecord(ctx, text, declared)
-		if !apierrors.IsConflict(err) || !o.sameRecord(ctx) {
+		if !apierrors.IsConflict(err) || !o.reread(ctx, external.RecordAnnotation) {
 			break
 		}
 	}
@@ -149,20 +150,4 @@ func (o *object[T]) tryRecord(ctx context.Context, text string, declared bool) e
 	o.sees(o.before.GetResourceVersion(), edited)
 	o.renew(edited)
 	return nil
-}
-
-// sameRecord reads the object again, and reports whether it is the one that was read, with the record
-// that was read.
-func (o *object[T]) sameRecord(ctx context.Context) bool {
-	now, err := o.metadata(ctx)
-	if err != nil {
-		return false
-	}
-	record := external.RecordAnnotation
-	same := now.GetUID() == o.before.GetUID() && now.GetAnnotations()[record] == o.before.GetAnnotations()[record] &&
-		(now.GetDeletionTimestamp() != nil) == o.deleting()
-	if same {
-		o.renew(now)
-	}
-	return same
 }

@@ -63,44 +63,65 @@ func idOf(kind schema.GroupVersionKind, request Request) plan.ID {
 // deleting reports whether the object is being deleted.
 func (o *object[T]) deleting() bool { return o.now.GetDeletionTimestamp() != nil }
 
-// over returns a patch over the object as it was read: if several processes share objects, over that very version.
-func (o *object[T]) over() client.Patch {
-	if o.shared {
-		return locked(o.before)
-	}
-	return client.MergeFrom(o.before)
-}
-
 // locked returns a patch that the API server refuses if the object has changed since.
 func locked(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// patchMetadata writes the changes that edit makes in the metadata of the object, if any. The
-// object itself, as the author's code may have changed it, is not overwritten.
+// patchMetadata writes the changes that edit makes in the metadata of the object, if any. The object itself, as the author's code may
+// have changed it, is not overwritten. A merge patch replaces the list of finalizers, and reaches any object of the name: it is of the version that
+// was read, or of the one that is read after a conflict.
 func (o *object[T]) patchMetadata(ctx context.Context, edit func(client.Object)) error {
+	var err error
+	for range lockedTries {
+		err = o.tryMetadata(ctx, edit)
+		if !apierrors.IsConflict(err) || o.shared || !o.reread(ctx) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write the metadata of %s: %w", o.id, err)
+	}
+	return nil
+}
+
+func (o *object[T]) tryMetadata(ctx context.Context, edit func(client.Object)) error {
 	edited := o.before.DeepCopyObject().(T)
 	edit(edited)
-	patch := o.over()
-	if unchanged, err := client.MergeFrom(o.before).Data(edited); err != nil || string(unchanged) == "{}" {
+	if changes, err := client.MergeFrom(o.before).Data(edited); err != nil || string(changes) == "{}" {
 		return err
 	}
+	patch := locked(o.before)
 	data, err := patch.Data(edited)
 	if err != nil {
 		return err
 	}
 	if err := o.patch(ctx, edited, client.RawPatch(patch.Type(), data)); err != nil {
-		return fmt.Errorf("write the metadata of %s: %w", o.id, err)
+		return err
 	}
 	o.entry.Wrote(o.id.Kind, "metadata")
+	o.sees(o.before.GetResourceVersion(), edited)
+	o.before.SetResourceVersion(edited.GetResourceVersion()) // the next write is over that
 	for _, object := range []client.Object{o.before, o.now} {
-		object.SetFinalizers(edited.GetFinalizers()) // a merge patch replaces the list: later ones build on this one
-	}
-	if o.shared {
-		o.sees(o.before.GetResourceVersion(), edited)
-		o.before.SetResourceVersion(edited.GetResourceVersion()) // the status is written over that
+		object.SetFinalizers(edited.GetFinalizers())
 	}
 	return nil
+}
+
+// reread takes over the metadata that the API server has if the object is the one that was read, as far from its deletion, and with the same
+// values of these annotations.
+func (o *object[T]) reread(ctx context.Context, annotations ...string) bool {
+	now, err := o.metadata(ctx)
+	if err != nil || now.GetUID() != o.before.GetUID() || (now.GetDeletionTimestamp() != nil) != o.deleting() {
+		return false
+	}
+	for _, name := range annotations {
+		if now.GetAnnotations()[name] != o.before.GetAnnotations()[name] {
+			return false
+		}
+	}
+	o.renew(now)
+	return true
 }
 
 // patch writes the metadata of the object. The watch event requeues nothing if only finalizers of the runtime, or the record of external

@@ -18,8 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 	"github.com/operon-framework/operon/internal/testing/boxtest"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -261,4 +263,38 @@ func onlyWhatExistsIsCleanedUp(t *testing.T, left []string) {
 		}
 		return nil
 	})
+}
+
+// A write of the metadata keeps the finalizers that somebody else has set since the version in the cache.
+func TestFinalizersOfOthersAreKept(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
+	var wide atomic.Bool
+	w.RunAs(gate.Config(w.Config), boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		if wide.Load() { // garbage collection does not delete it, so it needs a finalizer
+			out.Child(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-" + b.Name}})
+		}
+		return boxtest.Copies(b, out)
+	}))
+	b := w.Box("kept", map[string]string{"a": "1"})
+	w.Cleanup(func() {
+		gate.Open()
+		w.Must(client.IgnoreNotFound(w.Client.Patch(w.Afterwards().Context(), b, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))))
+	})
+	w.IsReady(b)
+	child := w.Lives(b.Name)
+	gate.Shut()
+	w.Change(b, func() { b.Finalizers = append(b.Finalizers, "example.com/other") })
+	wide.Store(true)
+	w.Change(child, func() { child.Data["a"] = "2" }) // leads to a reconcile of the object in the cache
+	w.Eventually("the finalizer of the operator is there", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || controllerutil.ContainsFinalizer(b, reconcile.Finalizer) {
+			return err
+		}
+		return errors.New("it is missing")
+	})
+	if !controllerutil.ContainsFinalizer(b, "example.com/other") {
+		t.Errorf("the finalizers are %q: that of somebody else was removed", b.Finalizers)
+	}
 }

@@ -48,10 +48,11 @@ func (o *object[T]) writeStatus(ctx context.Context) error {
 // patchStatus is the only place that writes a status. If its journal changes, the write fails if another client
 // has written since.
 func (o *object[T]) patchStatus(ctx context.Context, written T) error {
-	patch, base := o.over(), o.before.GetResourceVersion()
-	exact := o.shared
-	if field := journalOf(written); field != nil && !journal.Same(*field, *journalOf(o.before)) {
-		patch, exact = locked(o.before), true
+	patch, base := client.MergeFrom(o.before), o.before.GetResourceVersion()
+	field := journalOf(written)
+	exact := o.shared || field != nil && !journal.Same(*field, *journalOf(o.before))
+	if exact {
+		patch = locked(o.before)
 	}
 	write := o.echoes.Begin(o.before, freshness.Status, o.seen)
 	err := o.Client.Status().Patch(ctx, written, patch, client.FieldOwner(o.manager))

@@ -124,6 +124,22 @@ func (p *Proxy) Exists(ctx context.Context, o Owner) bool {
 	return err != nil || strings.HasPrefix(now.withoutStatus, string(o.UID)+"/")
 }
 
+// Terminating reports whether an object is still being deleted, or cannot be read.
+func (p *Proxy) Terminating(ctx context.Context, o Owner) bool {
+	object, err := p.owner(ctx, o)
+	return err != nil || object != nil && object.GetDeletionTimestamp() != nil
+}
+
+// owner reads an object. It is nil if it does not exist, or another one has its name.
+func (p *Proxy) owner(ctx context.Context, o Owner) (*unstructured.Unstructured, error) {
+	apiVersion, kind := o.Kind.ToAPIVersionAndKind()
+	object, err := p.Object(ctx, engine.RunObject{APIVersion: apiVersion, Kind: kind, Namespace: o.Namespace, Name: o.Name})
+	if err != nil || object == nil || object.GetUID() != o.UID {
+		return nil, err
+	}
+	return object, nil
+}
+
 // Object reads an object. It is nil if it does not exist.
 func (p *Proxy) Object(ctx context.Context, o engine.RunObject) (*unstructured.Unstructured, error) {
 	path, err := p.path(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind), o.Namespace, o.Name)
@@ -140,9 +156,8 @@ func (p *Proxy) Object(ctx context.Context, o engine.RunObject) (*unstructured.U
 
 // Status reads the status of an object. It is nil if the object has none, or does not exist.
 func (p *Proxy) Status(ctx context.Context, o Owner) (any, error) {
-	apiVersion, kind := o.Kind.ToAPIVersionAndKind()
-	object, err := p.Object(ctx, engine.RunObject{APIVersion: apiVersion, Kind: kind, Namespace: o.Namespace, Name: o.Name})
-	if err != nil || object == nil || object.GetUID() != o.UID {
+	object, err := p.owner(ctx, o)
+	if err != nil || object == nil {
 		return nil, err
 	}
 	return object.Object["status"], nil

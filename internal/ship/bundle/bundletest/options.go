@@ -2,7 +2,6 @@ package bundletest
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -177,17 +176,4 @@ func (v *version) readSamples() error {
 		v.samples = append(v.samples, &unstructured.Unstructured{Object: fields})
 	}
 	return nil
-}
-
-// decode returns an object as a type.
-func decode[T any](object *unstructured.Unstructured) (*T, error) {
-	raw, err := json.Marshal(object.Object)
-	if err != nil {
-		return nil, err
-	}
-	made := new(T)
-	if err := json.Unmarshal(raw, made); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
-	}
-	return made, nil
 }
