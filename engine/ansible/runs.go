@@ -87,7 +87,7 @@ func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input,
 
 func now() metav1.MicroTime { return metav1.NewMicroTime(time.Now().Truncate(time.Microsecond)) }
 
-// turn takes a slot for a run. An object may have been deleted while its run waited for one, or the finalizer of one that is being
+// turn takes a slot for a run. An object may have been deleted while its run waited for one, or the finalizers of one that is being
 // deleted may have been removed by hand: then another object may have its name, and what a finalizer role deletes by name.
 func (c *composer) turn(ctx context.Context, object proxy.Owner, deleting bool) error {
 	select {

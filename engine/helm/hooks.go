@@ -11,11 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/internal/core/plan"
 )
 
 // hooked is the composer of a chart with hooks. Each hook is a step that is done once for a revision.
@@ -225,8 +227,8 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 		return hookEnd{Waits: "it has begun"}, nil
 	case found.GetAnnotations()[hookKey] == key:
 		return endOf(found), nil
-	case !isHookOf(owner, found):
-		return hookEnd{Failed: "another object has its name: delete or rename that, or rename the hook"}, nil
+	case !isOf(owner, found):
+		return hookEnd{Waits: "another object has its name: delete that, or rename the hook"}, nil
 	case len(hook.DeletePolicies) > 0 && !has(hook, release.HookBeforeHookCreation):
 		return hookEnd{Failed: "it exists from an earlier revision, and its deletion policy keeps it"}, nil
 	}
@@ -236,15 +238,16 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 	return hookEnd{Waits: "that of an earlier revision is being deleted"}, nil
 }
 
-// isHookOf reports whether an object is a hook that was created for owner, or for an earlier object of the same name. Hooks that
-// Helm created, or in other namespaces, have no owner reference.
-func isHookOf(owner *engine.Object, found *unstructured.Unstructured) bool {
-	if found.GetAnnotations()[release.HookAnnotation] == "" {
-		return false
-	}
+// isOf reports whether an object was created for owner, or for an earlier object of the same name: as a hook, or as an object of
+// the chart, which an earlier version of it may have been. Hooks that Helm created, or in other namespaces, have no owner reference.
+func isOf(owner *engine.Object, found *unstructured.Unstructured) bool {
 	owners := found.GetOwnerReferences()
-	return len(owners) == 0 || slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool {
-		return o.Kind == owner.Kind && o.Name == owner.Name
+	if len(owners) == 0 {
+		return found.GetAnnotations()[release.HookAnnotation] != "" || found.GetLabels()[plan.OwnerLabel] == string(owner.UID)
+	}
+	return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool {
+		kind := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+		return kind.GroupKind() == owner.GroupVersionKind().GroupKind() && o.Name == owner.Name
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -152,7 +153,7 @@ func TestHooksOfADeletion(t *testing.T) {
 	}
 }
 
-// An object that has the name of a hook, but was not created for it, is left alone.
+// An object that has the name of a hook, but was not created for it, is left alone. The hook waits until it is deleted.
 func TestHookWithTheNameOfAnotherObject(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(s *shop, job *batchv1.Job){
@@ -174,13 +175,39 @@ func TestHookWithTheNameOfAnotherObject(t *testing.T) {
 			s.Must(s.Create(t.Context(), theirs))
 			s.Add("one", nil)
 			s.Start()
-			stalled := s.AwaitCondition("one", "Stalled", metav1.ConditionTrue, "StepFailed")
-			if !strings.Contains(stalled.Message, "hook Job one-before: another object has its name") {
-				t.Errorf("Stalled has the message %q, want that the name is taken", stalled.Message)
-			}
+			s.Eventually("the hook to wait", func(context.Context) error {
+				ready := meta.FindStatusCondition(s.StatusOf("one").Conditions, "Ready")
+				if ready == nil || !strings.Contains(ready.Message, "Job one-before: another object has its name") {
+					return fmt.Errorf("the condition is %+v", ready)
+				}
+				return nil
+			})
 			if uid := s.jobUID("one-before", false); uid != string(theirs.UID) {
 				t.Error("the Job of somebody else was replaced")
 			}
+			s.Must(s.Delete(t.Context(), theirs, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+			s.AwaitReady("one")
 		})
+	}
+}
+
+// An object of the chart that a later version of it turns into a hook is replaced.
+func TestObjectThatBecomesAHook(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	job := hook("before", "pre-upgrade", "before-hook-creation")
+	s.Write(template("before.yaml"), strings.Replace(job, "helm.sh/hook: pre-upgrade", "example.com/hook: no", 1))
+	s.Add("one", nil)
+	_, stop := s.Start()
+	s.AwaitReady("one")
+	first := s.jobUID("one-before", true)
+	stop()
+	s.Write(template("before.yaml"), job)
+	s.Start()
+	s.SetSpec("one", `{"color":"blue"}`)
+	s.EventuallyData("one", "color", "blue")
+	s.AwaitReady("one")
+	if uid := s.jobUID("one-before", true); uid == first {
+		t.Error("the hook did not run")
 	}
 }

@@ -31,16 +31,16 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 	if !reachesOut(r.Roles, p.object) {
 		return outside{}, outcome.Done(), nil
 	}
-	if p.object.deleting() { // a stale cache may still show the finalizer: see cleanUp
-		if waits, err := p.object.holds(ctx, ExternalFinalizer); err != nil || !waits {
-			return outside{}, outcome.Stop(timing.lookAgain), err
-		}
-	}
 	task, o, err := externalTask(ctx, r.Roles, p)
 	if err != nil || o.Kind() != outcome.KindDone {
 		return outside{}, o, err
 	}
 	task.Rehearse = r.DryRun != nil
+	if p.object.deleting() && !task.Policy.Orphan && !task.Rehearse { // a stale cache may still show the finalizer: see cleanUp
+		if waits, err := p.object.holds(ctx, ExternalFinalizer); err != nil || !waits {
+			return outside{}, outcome.Stop(timing.lookAgain), err
+		}
+	}
 	task.Write = func(ctx context.Context, record *external.Record) error {
 		return p.object.writeRecord(ctx, record, len(task.Declared) > 0)
 	}

@@ -111,11 +111,7 @@ func (o *object[T]) writeLocked(ctx context.Context, write func() error) error {
 // confirm returns durable.ErrSuperseded if the journal is no longer the one that the reconcile read. Later writes are based
 // on the current object.
 func (o *object[T]) confirm(ctx context.Context) error {
-	now, err := newObject[T](o.kind)
-	if err != nil {
-		return err
-	}
-	err = o.Direct.Get(ctx, client.ObjectKeyFromObject(o.before), now)
+	now, err := current(ctx, o)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the journal of %s: %w", o.id, err)
 	}

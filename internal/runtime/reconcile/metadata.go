@@ -30,9 +30,10 @@ func writeMetadata[T client.Object](ctx context.Context, r *Reconciler[T], p *pa
 		_, composed := p.composed.options[live.ID()]
 		return !composed && (!live.RefersTo(object.GetUID()) || live.After != "")
 	}
-	held := controllerutil.ContainsFinalizer(object, Finalizer)
-	needed := slices.ContainsFunc(p.composed.desired, needsFinalizer) || held && (p.composed.declared.Incomplete || slices.ContainsFunc(p.seen.owned, holdsUp))
+	declared := slices.ContainsFunc(p.composed.desired, needsFinalizer)
+	kept := p.composed.declared.Incomplete || slices.ContainsFunc(p.seen.owned, holdsUp)
 	return p.object.patchMetadata(ctx, func(o client.Object) {
+		needed := declared || kept && controllerutil.ContainsFinalizer(o, Finalizer)
 		if needed {
 			controllerutil.AddFinalizer(o, Finalizer)
 		}

@@ -2,7 +2,9 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/freshness"
@@ -75,7 +79,11 @@ func (o *object[T]) patchMetadata(ctx context.Context, edit func(client.Object))
 	var err error
 	for range lockedTries {
 		err = o.tryMetadata(ctx, edit)
-		if !apierrors.IsConflict(err) || o.shared || !o.reread(ctx) {
+		if !apierrors.IsConflict(err) || o.shared {
+			break
+		}
+		if !o.reread(ctx) {
+			err = errOvertaken
 			break
 		}
 	}
@@ -108,10 +116,26 @@ func (o *object[T]) tryMetadata(ctx context.Context, edit func(client.Object)) e
 	return nil
 }
 
+// errOvertaken reports that the object that was read is gone, or that its deletion or another operator's workflow has begun: what the pass
+// has decided may no longer be right.
+var errOvertaken = errors.New("the object has changed since it was read")
+
+// current reads the object from the API server: its metadata, and its journal if it has one.
+func current[T client.Object](ctx context.Context, o *object[T]) (client.Object, error) {
+	if journalOf(o.before) == nil {
+		return o.metadata(ctx)
+	}
+	now, err := newObject[T](o.kind)
+	if err != nil {
+		return nil, err
+	}
+	return now, o.Direct.Get(ctx, client.ObjectKeyFromObject(o.before), now)
+}
+
 // reread takes over the metadata that the API server has if the object is the one that was read, as far from its deletion, and with the same
-// values of these annotations.
+// journal and values of these annotations.
 func (o *object[T]) reread(ctx context.Context, annotations ...string) bool {
-	now, err := o.metadata(ctx)
+	now, err := current(ctx, o)
 	if err != nil || now.GetUID() != o.before.GetUID() || (now.GetDeletionTimestamp() != nil) != o.deleting() {
 		return false
 	}
@@ -119,6 +143,9 @@ func (o *object[T]) reread(ctx context.Context, annotations ...string) bool {
 		if now.GetAnnotations()[name] != o.before.GetAnnotations()[name] {
 			return false
 		}
+	}
+	if known := journalOf(o.before); known != nil && !journal.Same(*journalOf(now), *known) {
+		return false
 	}
 	o.renew(now)
 	return true
@@ -146,13 +173,22 @@ func (o *object[T]) sees(base string, written client.Object) {
 	}
 }
 
-// renew takes over the metadata of what was written or read again; the rest stays as it was.
+// renew takes over the metadata of what was written or read again. The author's code sees of it only what the runtime itself writes.
 func (o *object[T]) renew(now client.Object) {
+	o.before.SetLabels(now.GetLabels())
+	o.before.SetAnnotations(now.GetAnnotations())
 	for _, object := range []client.Object{o.before, o.now} {
 		object.SetResourceVersion(now.GetResourceVersion())
-		object.SetAnnotations(now.GetAnnotations())
 		object.SetFinalizers(now.GetFinalizers())
 	}
+	seen := maps.Clone(o.now.GetAnnotations())
+	for _, name := range []string{external.RecordAnnotation, external.ResolvedAnnotation} {
+		delete(seen, name)
+		if value, set := now.GetAnnotations()[name]; set {
+			seen = with(seen, map[string]string{name: value})
+		}
+	}
+	o.now.SetAnnotations(seen)
 }
 
 // metadata reads the object's metadata from the API server.

@@ -56,6 +56,9 @@ func (s step[T]) failed(p *pass[T], shared bool, err error) outcome.Outcome {
 	if shared && apierrors.IsConflict(err) {
 		return outcome.Stop(timing.firstLook) // another client wrote in the meantime, which the cache is about to deliver
 	}
+	if errors.Is(err, errOvertaken) {
+		return outcome.Stop(timing.lookAgain) // until the cache shows it; there may be nothing to report to any more
+	}
 	return explain(err).With(fmt.Errorf("%s: %w", s.name, err))
 }
 

@@ -124,10 +124,10 @@ func (p *Proxy) Exists(ctx context.Context, o Owner) bool {
 	return err != nil || strings.HasPrefix(now.withoutStatus, string(o.UID)+"/")
 }
 
-// Terminating reports whether an object is still being deleted, or cannot be read.
+// Terminating reports whether an object is still being deleted, or may not be read.
 func (p *Proxy) Terminating(ctx context.Context, o Owner) bool {
 	object, err := p.owner(ctx, o)
-	return err != nil || object != nil && object.GetDeletionTimestamp() != nil
+	return apierrors.IsForbidden(err) || object != nil && object.GetDeletionTimestamp() != nil
 }
 
 // owner reads an object. It is nil if it does not exist, or another one has its name.
