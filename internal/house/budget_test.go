@@ -26,7 +26,7 @@ var budgets = map[string]budget{
 	"external":                {860, 45},
 	"internal/runtime/author": {730, 42},
 
-	"internal/runtime/reconcile": {3660, 18}, // fifteen steps, one file each
+	"internal/runtime/reconcile": {3690, 18}, // fifteen steps, one file each
 	"internal/runtime/shard":     {1820, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
