@@ -80,15 +80,15 @@ const (
 	DefaultRetryAfter = 1
 	// DefaultQuiet is how long an operator has to be quiet before its view is no longer frozen.
 	DefaultQuiet = 200 * time.Millisecond
-	// DefaultQuiet is how long an operator has to be quiet before its view is no longer frozen.
-	DefaultAwake = time.Second
 	// DefaultAwake is DefaultQuiet for an instance that restarts: its caches have to fill before it acts.
+	DefaultAwake = time.Second
+	// DefaultHold is how long a view is frozen at most.
 	DefaultHold = 2 * time.Second
-	// DefaultPast is the same for an instance that restarts.
-	DefaultPast = 4 * time.Second
 	// DefaultPast is DefaultHold for an instance that restarts.
-	DefaultOutage = time.Second
+	DefaultPast = 4 * time.Second
 	// DefaultOutage is how long the API server is unavailable.
+	DefaultOutage = time.Second
+	// DefaultExpire is how long the old token is rejected.
 	DefaultExpire = time.Second
 	// DefaultLease is how long another holder has the lease: the default duration of a lease.
 	DefaultLease = 15 * time.Second
@@ -96,28 +96,29 @@ const (
 
 // Fault is one fault to inject.
 type Fault struct {
-	// Kind is the effect.
-	Kind Kind `json:"kind"`
 	// Kind is the effect of the fault.
+	Kind Kind `json:"kind"`
+	// Moment is when the fault is injected. Empty means the first moment that the kind allows. It is empty for CutWatch.
 	Moment Moment `json:"moment,omitempty"`
-	// Moment is when the fault is injected. Empty means [Before]. It is empty for CutWatch.
-	On Match `json:"on"`
 	// On selects the requests or the watch events.
-	RetryAfter int `json:"retryAfter,omitempty"`
+	On Match `json:"on"`
 	// RetryAfter is the Retry-After header of a Throttle, in seconds. 0 means [DefaultRetryAfter].
+	RetryAfter int `json:"retryAfter,omitempty"`
+	// For is how long a Delay, a frozen view, an Outage, an Expire or a lost lease lasts at most. 0 means the default of the kind; a Delay has
+	// none.
 	For metav1.Duration `json:"for,omitzero"`
-	// Quiet is how long the operator has to be quiet before a Hold, a Skip or a Past ends.
-	// 0: [DefaultQuiet], and [DefaultAwake] for a Past.
+	// Quiet is how long the operator has to be quiet before a Hold, a Skip or a Past ends. 0 means [DefaultQuiet], and
+	// [DefaultAwake] for a Past.
 	Quiet metav1.Duration `json:"quiet,omitzero"`
-	// View is the resource that Hold, Skip, Relist and Past affect, in the plural. Empty: all.
-	View string `json:"view,omitempty"`
 	// View is the resource that Hold, Skip, Relist and Past affect, in the plural. Empty means all resources.
+	View string `json:"view,omitempty"`
+	// Back is the number of writes that Past goes back. 0 means 1, if Step and To are not set either.
 	Back int `json:"back,omitempty"`
-	// Step is the step of the workload to the end of which Past goes back.
-	Step string `json:"step,omitempty"`
 	// Step is the step of the workload to whose end Past goes back.
-	To Match `json:"to,omitzero"`
+	Step string `json:"step,omitempty"`
 	// To selects a write of the operator. Past goes back to the moment just before it.
+	To Match `json:"to,omitzero"`
+	// Events is the number of events after which CutWatch ends a watch.
 	Events int `json:"events,omitempty"`
 }
 

@@ -83,6 +83,15 @@ func repeats(at []time.Time, since, until time.Time, slow float64) bool {
 		at[0].Before(since.Add(window/2)) && at[len(at)-1].After(until.Add(-window/2))
 }
 
+// Period returns the longest time between two requests of the rhythm for the same object.
+func (r Rhythm) Period() time.Duration {
+	var longest time.Duration
+	for _, b := range r {
+		longest = max(longest, b.Every)
+	}
+	return longest
+}
+
 // Has reports whether a request belongs to the rhythm.
 func (r Rhythm) Has(one *Request) bool {
 	return slices.ContainsFunc(r, func(b Beat) bool {

@@ -3,6 +3,8 @@ package runner
 import (
 	"testing"
 	"time"
+
+	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
 // If a pace waits longer when no state is expected, it waits at least as long when the expected state is not reached.
@@ -11,6 +13,18 @@ func TestPaceWaitsForRetries(t *testing.T) {
 	for unsure, want := range map[time.Duration]time.Duration{0: timing.defaultSettle, time.Second: timing.defaultSettle, 7 * time.Second: 7 * time.Second} {
 		if got := (Pace{Unsure: unsure}).withDefaults().Settle; got != want {
 			t.Errorf("with Unsure %s, Settle is %s, want %s", unsure, got, want)
+		}
+	}
+}
+
+// A step without an expected state is not over before an operator that polls has looked again.
+func TestPaceWaitsForPolls(t *testing.T) {
+	t.Parallel()
+	pace := Pace{}.withDefaults()
+	for period, want := range map[time.Duration]time.Duration{0: pace.Unsure, pace.Unsure / 4: pace.Unsure, pace.Unsure: 2 * pace.Unsure} {
+		got := pace.times(requestlog.Rhythm{{Verb: "get", Every: period}, {Verb: "list", Every: period / 2}})
+		if got.Unsure != want || got.Settle != pace.Settle {
+			t.Errorf("with requests every %s, Unsure is %s and Settle is %s, want %s and %s", period, got.Unsure, got.Settle, want, pace.Settle)
 		}
 	}
 }

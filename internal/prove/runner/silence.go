@@ -40,9 +40,10 @@ type Pace struct {
 	Learn bool
 }
 
-// times returns the durations that decide when a step is over.
-func (p Pace) times() quiesce.Pace {
-	return quiesce.Pace{Quiet: p.Quiet, Settle: p.Settle, Unsure: p.Unsure, Listen: p.Listen, Patience: p.Patience}
+// times returns the durations that decide when a step is over. An operator that polls may notice a change only with its next request.
+func (p Pace) times(rhythm requestlog.Rhythm) quiesce.Pace {
+	notices := 2 * rhythm.Period()
+	return quiesce.Pace{Quiet: p.Quiet, Settle: max(p.Settle, notices), Unsure: max(p.Unsure, notices), Listen: p.Listen, Patience: p.Patience}
 }
 
 func (p Pace) withDefaults() Pace {
@@ -63,7 +64,7 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 	defer tick.Stop()
 	o := observer{world: w, step: s, began: began, looked: -1, churned: began, patience: quiesce.Hourglass{Left: w.pace.Patience, At: began}}
 	for {
-		if decision := quiesce.Decide(w.pace.times(), o.observe()); decision.Over {
+		if decision := quiesce.Decide(w.pace.times(w.rhythm), o.observe()); decision.Over {
 			return decision, nil
 		}
 		select {
