@@ -189,6 +189,9 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, findings []finding.
 	for run := 2; run <= repetitions && len(open) > 0; run++ {
 		again, shown, err := s.carry(ctx, p, s.patient())
 		if err != nil {
+			if s.whole.Err() != nil || !errors.Is(err, context.Canceled) { // not because another run has shown a failure
+				s.unconfirmed(p, findings, open, run-1, seen)
+			}
 			return nil, err
 		}
 		var left []int
@@ -204,12 +207,20 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, findings []finding.
 		}
 		open = left
 	}
+	s.unconfirmed(p, findings, open, repetitions, seen)
 	for _, i := range open {
-		f := findings[i]
-		f.Plan, f.Flaky, f.Seen, f.Runs, verdicts[i] = &p, true, 1, repetitions, report.Flaky
-		s.confirmed(s.weighed(f), seen)
+		verdicts[i] = report.Flaky
 	}
 	return verdicts, nil
+}
+
+// unconfirmed records findings that a plan showed once in a number of runs, also if the session ends before more of them.
+func (s *session) unconfirmed(p testplan.Plan, findings []finding.Finding, open []int, runs int, seen *runlog.Trace) {
+	for _, i := range open {
+		f := findings[i]
+		f.Plan, f.Flaky, f.Seen, f.Runs = &p, true, 1, runs
+		s.confirmed(s.weighed(f), seen)
+	}
 }
 
 // shown records a finding that showed twice, with the smallest plan that shows it. It returns the context of what follows: after the first

@@ -30,8 +30,8 @@ func proveBundle(ctx context.Context, of bundletest.Proof) (_ *bundletest.Proven
 	defer func() { err = errors.Join(err, remove()) }()
 	progress := report.NewProgress(progressTo(), progressShown(os.Stderr), lookOf(os.Stderr))
 	defer progress.Close()
-	found, options, err := v.test(ctx, folder, progress)
-	if err != nil {
+	found, options, stop, err := v.test(ctx, folder, progress)
+	if err = errors.Join(err, stop()); err != nil {
 		return nil, err
 	}
 	files, err := prove.Write(v.out, found, v.target, options)

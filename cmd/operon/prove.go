@@ -131,12 +131,14 @@ func (v *proving) run(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, remove()) }()
 	progress := report.NewProgress(progressTo(), progressShown(os.Stderr), lookOf(os.Stderr))
 	defer progress.Close()
-	found, options, err := v.test(ctx, folder, progress)
-	progress.Close()
+	found, options, stop, err := v.test(ctx, folder, progress)
 	if found == nil {
-		return unproven(err)
+		progress.Close()
+		return unproven(errors.Join(err, stop()))
 	}
-	files, writing := prove.Write(v.out, found, v.target, options)
+	files, writing := prove.Write(v.out, found, v.target, options) // first: whoever interrupts may not wait for the cluster to stop
+	err = errors.Join(err, stop())
+	progress.Close()
 	if err := errors.Join(err, writing, v.print(out, found, files)); err != nil {
 		return unproven(err)
 	}
@@ -146,37 +148,36 @@ func (v *proving) run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// test loads the operator, starts a cluster, and runs the test cases with faults there.
-func (v *proving) test(ctx context.Context, folder string, progress *report.Progress) (*report.Report, prove.Options, error) {
+// test loads the operator, starts a cluster, and runs the test cases with faults there. It returns a function that stops the cluster, if it was
+// started.
+func (v *proving) test(ctx context.Context, folder string, progress *report.Progress) (found *report.Report, options prove.Options, stop func() error, err error) {
+	stop = func() error { return nil }
 	var file *prove.File
 	if v.replay != "" {
-		var err error
 		if file, err = prove.ReadFile(v.replay); err != nil {
-			return nil, prove.Options{}, err
+			return nil, options, stop, err
 		}
 		if v.target, err = v.consent(file); err != nil {
-			return nil, prove.Options{}, err
+			return nil, options, stop, err
 		}
 	}
 	v.target.Kustomize = kustomize.BuildDirectory
-	options, err := v.target.Load(ctx, folder, progress.Update)
-	if err != nil {
-		return nil, options, err
+	if options, err = v.target.Load(ctx, folder, progress.Update); err != nil {
+		return nil, options, stop, err
 	}
-	stop, err := v.cluster(ctx, &options, progress)
+	release, err := v.cluster(ctx, &options, progress)
 	if err != nil {
-		return nil, options, err
+		return nil, options, stop, err
 	}
 	options.FailFast, options.Budget, options.Settle, options.Plans, options.Workers, options.Seed = v.failFast, v.budget, v.settle, v.plans, v.workers, v.seed
 	options.Observe = progress.Update
-	var found *report.Report
 	if file != nil {
 		options.Seed, options.Settle = file.Seed, file.Settle
 		found, err = prove.Replay(ctx, options, file)
 	} else {
 		found, err = prove.Prove(ctx, options)
 	}
-	return found, options, errors.Join(err, stop())
+	return found, options, release, err
 }
 
 // cluster sets the cluster of the test, and returns a function that releases it.

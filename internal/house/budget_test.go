@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 168_800
+const totalLines = 168_970
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -38,9 +38,9 @@ var budgets = map[string]budget{
 	"internal/prove/proxy":        {2870, 8},
 	"internal/prove/report":       {2600, 26},
 	"internal/prove/runner":       {2850, 13},
-	"internal/prove/workload":     {1860, 18},
-	"prove":                       {2115, 14},
-	"internal/ship/build":         {1770, 24}, // with Debian packages, and programs of release archives
+	"internal/prove/workload":     {1870, 18},
+	"prove":                       {2130, 14},
+	"internal/ship/build": {1780, 24}, // with Debian packages, and programs of release archives
 	"internal/ship/bundle":        {3660, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2210, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":        {2990, 12},

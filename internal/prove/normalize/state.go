@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -173,7 +174,10 @@ const maxDepth = 8
 func IsEnding(object *unstructured.Unstructured) bool {
 	return object.GetDeletionTimestamp() != nil && !slices.ContainsFunc(object.GetFinalizers(), func(one string) bool {
 		domain, _, qualified := strings.Cut(one, "/")
-		return qualified && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io") && !strings.HasSuffix(domain, ".k8s.io")
+		if !qualified { // old operators have such names, too
+			return one != metav1.FinalizerDeleteDependents && one != metav1.FinalizerOrphanDependents
+		}
+		return domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io") && !strings.HasSuffix(domain, ".k8s.io")
 	})
 }
 

@@ -60,6 +60,9 @@ func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
 			m.faults = faults(p, r)
 			m.compareWith(refs)
 		}
+		if m.step.Refused != "" && m.does.Drift != nil {
+			continue // nothing has changed
+		}
 		if m.step.Refused != "" && !m.does.Refused {
 			return found // a step that was not executed cannot be judged, nor can the steps after it
 		}
@@ -72,8 +75,8 @@ func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
 				one.Class = cmp.Or(one.Class, class(one, m.faults))
 				one.Last = tellingRequests(m, one)
 				found = append(found, one)
-				if one.Level == finding.Note {
-					continue // a note does not explain a failure
+				if one.Level == finding.Note || p != nil && refs.known[one.Key()] {
+					continue // a note does not explain a failure, nor does what also happens without faults, where the states were compared, too
 				}
 				for _, other := range check.Explains {
 					explained[other] = true

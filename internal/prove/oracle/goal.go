@@ -25,7 +25,7 @@ func (refs References) Reached(step string, objects []*unstructured.Unstructured
 	if len(refs.base) > 0 {
 		world.Managers = refs.base[0].world.Managers
 	}
-	return len(normalize.Diff(goal, world.Of(objects), refs.Noise)) == 0
+	return len(lasting(normalize.Diff(goal, world.Of(objects), refs.Noise))) == 0
 }
 
 // Knows reports whether the state that a step has to lead to is known.

@@ -20,8 +20,8 @@ func sameState(m *moment) []finding.Finding {
 	if !m.settled() || !m.wants() {
 		return nil
 	}
-	differences := slices.DeleteFunc(normalize.Diff(m.normal.state(m.at), m.state(), m.refs.Noise), func(d normalize.Difference) bool {
-		return addedToCondition(d.Path) || len(m.does.Delete) > 0 && d.Count.Kind == claim && len(d.Got) >= len(d.Want) && d.Got > d.Want // claims may outlive their users
+	differences := slices.DeleteFunc(lasting(normalize.Diff(m.normal.state(m.at), m.state(), m.refs.Noise)), func(d normalize.Difference) bool {
+		return len(m.does.Delete) > 0 && d.Count.Kind == claim && len(d.Got) >= len(d.Want) && d.Got > d.Want // claims may outlive their users
 	})
 	if len(differences) == 0 {
 		return nil
@@ -123,6 +123,18 @@ const claim = "PersistentVolumeClaim"
 
 // aTime is the placeholder that normalize uses for a time since the start of the run.
 const aTime = `"{time}"`
+
+// lasting leaves out how a condition says that its status was reached, if that is the same.
+func lasting(all []normalize.Difference) []normalize.Difference {
+	differs := map[string]bool{}
+	for _, d := range all {
+		differs[d.Of+" "+d.Path] = true
+	}
+	return slices.DeleteFunc(all, func(d normalize.Difference) bool {
+		match := story.FindStringSubmatch(d.Path)
+		return addedToCondition(d.Path) || match != nil && !differs[d.Of+" "+strings.TrimSuffix(d.Path, match[1])+"status"]
+	})
+}
 
 var story = regexp.MustCompile(`^status\.conditions\[[^\]]+\]\.(reason|message)$`)
 

@@ -128,6 +128,9 @@ func Enough(p Pace, s Step, slow float64) time.Duration {
 	return p.Quiet / Brief
 }
 
+// Longest returns the longest time for which nothing may have to happen before a step is over, on a cluster of usual speed.
+func Longest(p Pace) time.Duration { return max(p.Quiet, p.Listen, patient*max(p.Settle, p.Unsure)) }
+
 // Scaled returns a duration scaled for a cluster that is slower than usual.
 func Scaled(d time.Duration, slow float64) time.Duration { return time.Duration(float64(d) * slow) }
 

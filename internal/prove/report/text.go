@@ -138,8 +138,11 @@ func (p *page) finding(number int, f *finding.Finding) {
 
 // flakiness describes how often a flaky finding occurred.
 func flakiness(f *finding.Finding) string {
-	if f.Runs == 0 {
+	switch f.Runs {
+	case 0:
 		return "not every run of the test case showed it"
+	case 1:
+		return "seen once: the test case was not repeated"
 	}
 	return fmt.Sprintf("seen in %d of %d runs of the same test case", f.Seen, f.Runs)
 }

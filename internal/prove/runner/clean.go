@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // folderOf returns the directory with the files of the world's instances.
@@ -105,24 +104,4 @@ func (w *world) empty(ctx context.Context) error {
 			return fmt.Errorf("namespace %s: %d objects are left", w.namespace, left)
 		}
 	}
-}
-
-// freeLeases takes the leases of the namespace from their holder, which was killed, as if they had expired. Nothing else of a
-// Lease is changed: operators also store data in its annotations.
-func (w *world) freeLeases(ctx context.Context) error {
-	leases := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(w.namespace)
-	all, err := leases.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, lease := range all.Items {
-		if holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity"); holder == "" {
-			continue
-		}
-		_, err := leases.Patch(ctx, lease.GetName(), types.MergePatchType, []byte(`{"spec": {"holderIdentity": null}}`), metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	return nil
 }

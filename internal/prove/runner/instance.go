@@ -158,22 +158,29 @@ func (l *life) attend(i *instance) {
 	l.restart(pause)
 }
 
-// restart starts the operator again after a pause, as a Deployment does.
+// restart starts the operator again after a pause, as a Deployment does. No other instance runs.
 func (l *life) restart(pause time.Duration) {
-	defer func() {
-		l.mu.Lock()
-		l.starting--
-		l.mu.Unlock()
-	}()
+	defer l.started()
 	select {
 	case <-l.ctx.Done():
 		return
 	case <-time.After(pause):
 	}
-	if err := l.world.freeLeases(l.ctx); err != nil && l.ctx.Err() == nil {
+	holders, err := l.world.holders(l.ctx)
+	if err == nil {
+		err = l.world.freeLeases(l.ctx, holders)
+	}
+	if err != nil && l.ctx.Err() == nil {
 		l.world.failed(err)
 	}
 	_ = l.start(l.ctx) // errors are stored in failure, which ends the step
+}
+
+// started records that a start which starting counts is over.
+func (l *life) started() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.starting--
 }
 
 // another reports whether an instance other than this one runs.
@@ -232,7 +239,7 @@ func (l *life) ask() []*instance {
 	return all
 }
 
-// overlap starts a second instance, as a rolling update does. It stops the first one after
+// overlap starts a second instance, as a rolling update does. It stops the first one, which may hold a lease, after
 // the second has run for a time.
 func (l *life) overlap() {
 	l.mu.Lock()
@@ -244,17 +251,39 @@ func (l *life) overlap() {
 	l.mu.Unlock()
 	first := l.ask()
 	l.group.Go(func() {
-		l.restart(0)
+		defer l.started()
+		_ = l.start(l.ctx) // errors are stored in failure, which ends the step
 		select {
 		case <-l.ctx.Done():
 		case <-time.After(scaled(timing.overlapFor, l.world.Witness.Slowness())):
 		}
-		for _, i := range first {
-			if running := l.running(i); running != nil {
-				running.Stop()
-			}
+		if err := l.replace(first); err != nil && l.ctx.Err() == nil {
+			l.world.failed(err)
 		}
 	})
+}
+
+// replace stops instances, and returns when another one has their leases.
+func (l *life) replace(first []*instance) error {
+	holders, err := l.world.holders(l.ctx)
+	for _, i := range first {
+		if running := l.running(i); running != nil {
+			running.Stop()
+		}
+	}
+	for _, i := range first {
+		if running := l.running(i); running != nil {
+			select {
+			case <-l.ctx.Done():
+				return nil
+			case <-running.Done():
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return l.world.handOver(l.ctx, holders)
 }
 
 // running returns the running process or function of an instance, or nil before it runs.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operon-framework/operon/internal/prove/quiesce"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
@@ -25,6 +26,20 @@ func TestPaceWaitsForPolls(t *testing.T) {
 		got := pace.times(requestlog.Rhythm{{Verb: "get", Every: period}, {Verb: "list", Every: period / 2}})
 		if got.Unsure != want || got.Settle != pace.Settle {
 			t.Errorf("with requests every %s, Unsure is %s and Settle is %s, want %s and %s", period, got.Unsure, got.Settle, want, pace.Settle)
+		}
+	}
+}
+
+// A step may take longer than the time for which an operator has to be quiet at its end, whatever the user's --settle is: otherwise no state
+// that differs could be confirmed.
+func TestPatienceIsEnough(t *testing.T) {
+	t.Parallel()
+	for _, settle := range []time.Duration{0, time.Second, 6 * time.Second, 30 * time.Second} {
+		pace := Pace{Settle: 10 * settle, Unsure: 3 * settle, Listen: 2 * settle, Patience: time.Minute}.withDefaults()
+		for _, step := range []quiesce.Step{{}, {Reconciling: true}, {Reached: true, Unready: true}, {Reached: true, First: true}} {
+			if enough := quiesce.Enough(pace.times(nil), step, 1); pace.Patience <= enough {
+				t.Errorf("with --settle %s, %+v needs %s of quiet, and the step ends after %s", settle, step, enough, pace.Patience)
+			}
 		}
 	}
 }

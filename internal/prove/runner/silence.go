@@ -54,7 +54,8 @@ func (p Pace) withDefaults() Pace {
 			*value = otherwise
 		}
 	}
-	p.Settle = max(p.Settle, p.Unsure) // an operator that needs more time may also retry later
+	p.Settle = max(p.Settle, p.Unsure)                              // an operator that needs more time may also retry later
+	p.Patience = max(p.Patience, quiesce.Longest(p.times(nil))*3/2) // the work takes time, too
 	return p
 }
 

@@ -7,6 +7,7 @@ var timing = struct {
 	cleaningTimeout, resume, lingering, firstPause, lastPause, overlapFor, arrives time.Duration
 	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure         time.Duration
 	defaultPatience, look, firstRequest, rhythm, churnAfter, churnFor              time.Duration
+	lookForLeader, newLeader                                                       time.Duration
 }{
 	// cleaningTimeout limits the removal of a world.
 	cleaningTimeout: 60 * time.Second,
@@ -45,6 +46,13 @@ var timing = struct {
 
 	// look is how often a step is checked for completion.
 	look: 10 * time.Millisecond,
+
+	// lookForLeader is how often the leases are read until another instance leads.
+	lookForLeader: 100 * time.Millisecond,
+
+	// newLeader is how long another instance may take to lead: it tries every two seconds by default. Leases that no other instance wants stay
+	// free.
+	newLeader: 5 * time.Second,
 
 	// firstRequest is how long an operator may take to send its first request, on an otherwise idle machine.
 	firstRequest: 20 * time.Second,

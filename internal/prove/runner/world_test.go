@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -196,6 +199,46 @@ func TestKilledWithLeases(t *testing.T) {
 	defer mu.Unlock()
 	if want := []string{"", "leader held by \"\", record of boxes held by \"\", "}; !slices.Equal(all, want) {
 		t.Errorf("the instances find the leases %q, want %q", all, want)
+	}
+}
+
+// During an overlap, the second instance leads only after the first one has stopped, also if that keeps its lease, as kubebuilder's
+// operators do.
+func TestOverlapWithLeaderElection(t *testing.T) {
+	t.Parallel()
+	var leaders, led atomic.Int32
+	stage := newStage(t, runner.Function(func(ctx context.Context, access runner.Access) error {
+		client, err := kubernetes.NewForConfig(access.Config)
+		if err != nil {
+			return err
+		}
+		lock, err := resourcelock.New(resourcelock.LeasesResourceLock, access.Namespace, "leader", client.CoreV1(), client.CoordinationV1(),
+			resourcelock.ResourceLockConfig{Identity: access.Kubeconfig})
+		if err != nil {
+			return err
+		}
+		var failed error
+		lead := func(ctx context.Context) {
+			led.Add(1)
+			if leaders.Add(1) > 1 {
+				t.Error("two instances lead")
+			}
+			failed = boxOperator{}.run(ctx, access)
+			leaders.Add(-1)
+		}
+		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: lead, OnStoppedLeading: func() {}},
+		})
+		if err != nil {
+			return err
+		}
+		elector.Run(ctx)
+		return failed
+	}))
+	checkLife(t, carry(t, stage, life, fault.Fault{Kind: fault.Overlap, Moment: fault.Effect, On: fault.Match{Verb: "create", Resource: "configmaps"}}))
+	if led.Load() != 2 {
+		t.Errorf("%d instances have led, want both", led.Load())
 	}
 }
 

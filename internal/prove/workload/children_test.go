@@ -63,6 +63,14 @@ func TestNoChildren(t *testing.T) {
 	if got := workload.WithBystanders(w, workload.Bystanders(nil)); len(got.Steps) != 1 {
 		t.Errorf("bystanders: %s", written(got))
 	}
+	for _, child := range []string{
+		"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: 0}}",
+		"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, status: {desiredNumberScheduled: 0}}",
+	} {
+		if got := workload.Failing(w, []*unstructured.Unstructured{object(t, child)}); len(got) != 0 {
+			t.Errorf("no pods of %s can fail, and there are %d workloads", child, len(got))
+		}
+	}
 	if got := workload.Failing(w, nil); len(got) != 0 {
 		t.Errorf("failing: %v", got)
 	}

@@ -85,11 +85,25 @@ func changeIn(w Workload) (change, back Step, ok bool) {
 
 // failuresOf returns the failures that the running pods of children can have.
 func failuresOf(children []*unstructured.Unstructured) []string {
-	for _, child := range children {
-		switch RefOf(child).GroupKind().String() {
-		case "Pod", "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps":
-			return []string{"never-ready", LostNode, "image-pull", "crash-loop"}
-		}
+	if !slices.ContainsFunc(children, runsPods) {
+		return nil
 	}
-	return nil
+	return []string{"never-ready", LostNode, "image-pull", "crash-loop"}
+}
+
+// runsPods reports whether a child is a pod, or has pods.
+func runsPods(child *unstructured.Unstructured) bool {
+	count := func(fields ...string) bool {
+		n, found, _ := unstructured.NestedInt64(child.Object, fields...)
+		return !found || n > 0
+	}
+	switch RefOf(child).GroupKind().String() {
+	case "Pod":
+		return true
+	case "Deployment.apps", "StatefulSet.apps", "ReplicaSet.apps":
+		return count("spec", "replicas")
+	case "DaemonSet.apps":
+		return count("status", "desiredNumberScheduled")
+	}
+	return false
 }

@@ -64,8 +64,17 @@ func (t toolchain) settings(ctx context.Context) (map[string]string, error) {
 	return found, json.Unmarshal(output, &found)
 }
 
+// turns lets one go command compile at a time. Several that begin with an empty cache would each compile what they share.
+var turns = make(chan struct{}, 1)
+
 // compile builds the main package to a file, without any information about this machine.
 func (t toolchain) compile(ctx context.Context, target platform, main, file string, extra []string) error {
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	flags := slices.Concat([]string{"build"}, t.flags(), []string{"-ldflags", "-s -w -buildid=", "-o", file}, extra, []string{main})
 	_, err := t.output(ctx, target.env, flags...)
 	return refused(target, err)
