@@ -34,10 +34,10 @@ var budgets = map[string]budget{
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
-	"internal/prove/oracle":       {2110, 8},
+	"internal/prove/oracle":       {2130, 8},
 	"internal/prove/proxy":        {2870, 8},
 	"internal/prove/report":       {2600, 26},
-	"internal/prove/runner":       {2850, 13},
+	"internal/prove/runner":       {2950, 13},
 	"internal/prove/workload":     {1870, 18},
 	"prove":                       {2130, 14},
 	"internal/ship/build": {1780, 24}, // with Debian packages, and programs of release archives
