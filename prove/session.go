@@ -268,8 +268,8 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, 
 				return err
 			}
 			seen, err := s.stage.Carry(both, *s.unharmed(), runner.Pace{
-				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Patience: timing.referencePatience, Learn: true,
-			})
+				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Learn: true,
+			}.WithPatience(timing.referencePatience))
 			if err == nil {
 				s.learnt[i] = *seen
 			}
@@ -289,8 +289,8 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, 
 func (s *session) withoutOwn(ctx context.Context, fresh map[string]runlog.Trace) (oracle.References, []finding.Finding, error) {
 	s.at("running the operator without custom resources")
 	idle, err := s.stage.Carry(ctx, testplan.Plan{Name: "idle", Workload: workload.Workload{Name: "idle", Steps: []workload.Step{{Name: "idle"}}}}, runner.Pace{
-		Unsure: idleFor * s.Settle, Quiet: idleFor * s.Settle, Settle: idleFor * s.Settle, Patience: timing.referencePatience, Learn: true,
-	})
+		Unsure: idleFor * s.Settle, Quiet: idleFor * s.Settle, Settle: idleFor * s.Settle, Learn: true,
+	}.WithPatience(timing.referencePatience))
 	if err != nil {
 		return oracle.References{}, nil, err
 	}
@@ -305,8 +305,8 @@ func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]ru
 	all := map[string]runlog.Trace{}
 	for step, alone := range oracle.Fresh(w) {
 		seen, err := s.stage.Carry(ctx, testplan.Plan{Name: alone.Name, Workload: alone}, runner.Pace{
-			Unsure: s.Settle, Settle: s.Settle, Patience: timing.referencePatience, Rhythm: s.refs.Rhythm(), Learn: true,
-		})
+			Unsure: s.Settle, Settle: s.Settle, Rhythm: s.refs.Rhythm(), Learn: true,
+		}.WithPatience(timing.referencePatience))
 		if err != nil {
 			return nil, err
 		}

@@ -168,7 +168,7 @@ func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) 
 
 // patient returns the pace of a run that confirms a finding: an operator may need more time.
 func (s *session) patient() runner.Pace {
-	return runner.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle, Patience: time.Minute}
+	return runner.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle}.WithPatience(time.Minute)
 }
 
 // sure confirms the findings of a run by running its plan again, with more patience, until they show twice, and returns a verdict for each.

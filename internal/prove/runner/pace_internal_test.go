@@ -35,7 +35,7 @@ func TestPaceWaitsForPolls(t *testing.T) {
 func TestPatienceIsEnough(t *testing.T) {
 	t.Parallel()
 	for _, settle := range []time.Duration{0, time.Second, 6 * time.Second, 30 * time.Second} {
-		pace := Pace{Settle: 10 * settle, Unsure: 3 * settle, Listen: 2 * settle, Patience: time.Minute}.withDefaults()
+		pace := Pace{Settle: 10 * settle, Unsure: 3 * settle, Listen: 2 * settle}.WithPatience(time.Minute).withDefaults()
 		for _, step := range []quiesce.Step{{}, {Reconciling: true}, {Reached: true, Unready: true}, {Reached: true, First: true}} {
 			if enough := quiesce.Enough(pace.times(nil), step, 1); pace.Patience <= enough {
 				t.Errorf("with --settle %s, %+v needs %s of quiet, and the step ends after %s", settle, step, enough, pace.Patience)

@@ -46,16 +46,26 @@ func (p Pace) times(rhythm requestlog.Rhythm) quiesce.Pace {
 	return quiesce.Pace{Quiet: p.Quiet, Settle: max(p.Settle, notices), Unsure: max(p.Unsure, notices), Listen: p.Listen, Patience: p.Patience}
 }
 
+// WithPatience returns the pace with a patience of at least this, and longer than the longest time for which nothing may have to happen: the work
+// takes time, too.
+func (p Pace) WithPatience(least time.Duration) Pace {
+	p.Patience = least
+	p.Patience = max(least, quiesce.Longest(p.withDefaults().times(nil))*3/2)
+	return p
+}
+
 func (p Pace) withDefaults() Pace {
+	if p.Patience <= 0 {
+		p = p.WithPatience(timing.defaultPatience)
+	}
 	for value, otherwise := range map[*time.Duration]time.Duration{
-		&p.Quiet: timing.defaultQuiet, &p.Settle: timing.defaultSettle, &p.Unsure: timing.defaultUnsure, &p.Patience: timing.defaultPatience,
+		&p.Quiet: timing.defaultQuiet, &p.Settle: timing.defaultSettle, &p.Unsure: timing.defaultUnsure,
 	} {
 		if *value <= 0 {
 			*value = otherwise
 		}
 	}
-	p.Settle = max(p.Settle, p.Unsure)                              // an operator that needs more time may also retry later
-	p.Patience = max(p.Patience, quiesce.Longest(p.times(nil))*3/2) // the work takes time, too
+	p.Settle = max(p.Settle, p.Unsure) // an operator that needs more time may also retry later
 	return p
 }
 
