@@ -217,14 +217,18 @@ func TestOverlapWithLeaderElection(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		var failed error
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		ended := make(chan error, 1)
 		lead := func(ctx context.Context) {
 			led.Add(1)
 			if leaders.Add(1) > 1 {
 				t.Error("two instances lead")
 			}
-			failed = boxOperator{}.run(ctx, access)
+			err := boxOperator{}.run(ctx, access)
 			leaders.Add(-1)
+			ended <- err
+			cancel()
 		}
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
@@ -233,8 +237,13 @@ func TestOverlapWithLeaderElection(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		elector.Run(ctx)
-		return failed
+		elector.Run(ctx) // does not wait for lead
+		select {
+		case err := <-ended:
+			return err
+		default:
+			return ctx.Err()
+		}
 	}))
 	checkLife(t, carry(t, stage, life, fault.Fault{Kind: fault.Overlap, Moment: fault.Effect, On: fault.Match{Verb: "create", Resource: "configmaps"}}))
 	if led.Load() != 2 {
