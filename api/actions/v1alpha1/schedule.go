@@ -10,7 +10,7 @@ import (
 type Overlap string
 
 const (
-	// Forbid skips the new Action.
+	// Forbid creates the new Action when the previous one has ended, unless its deadline is over by then.
 	Forbid Overlap = "Forbid"
 	// Allow creates the new Action, which starts after the previous one.
 	Allow Overlap = "Allow"
