@@ -39,14 +39,18 @@ func kindOf(definition *unstructured.Unstructured) schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// tooShort returns an error if no fault was injected within the budget, and nothing failed without faults: a report without test cases, or only
-// with void ones, would look like success.
+// tooShort returns an error if no fault was injected within the budget, or most test cases could not be completed, and nothing failed without faults:
+// the report would look like success.
 func (s *session) tooShort(failed error) error {
 	plans := s.report.Plans
-	if failed != nil || s.replayed != nil || plans.Planned == 0 || plans.Run > plans.Void || s.failed() {
+	switch {
+	case failed != nil || s.replayed != nil || plans.Planned == 0 || s.failed():
 		return nil
-	}
-	if plans.Run > 0 {
+	case plans.Aborted > plans.Run:
+		return fmt.Errorf("of %d test cases, %d could not be completed: %s", plans.Run+plans.Aborted, plans.Aborted, s.report.Problem())
+	case plans.Run > plans.Void:
+		return nil
+	case plans.Run > 0:
 		return fmt.Errorf("no fault was injected: what the test cases that were started within the budget of %s (%d) should disturb did not happen in them",
 			s.Budget, plans.Run)
 	}

@@ -47,6 +47,9 @@ func TestTooShort(t *testing.T) {
 		"no test case":       {report.Plans{Planned: 9, Skipped: 9}, nil, nil, nil, "within the budget of 1s; the runs without faults, which come first and are not part of it, took 12s"},
 		"one test case":      {report.Plans{Planned: 9, Run: 1}, nil, nil, nil, ""},
 		"void test cases":    {report.Plans{Planned: 9, Run: 2, Void: 2}, nil, nil, nil, "no fault was injected"},
+		"mostly aborted":     {report.Plans{Planned: 9, Run: 2, Aborted: 3}, nil, nil, nil, "of 5 test cases, 3 could not be completed"},
+		"one aborted":        {report.Plans{Planned: 9, Run: 2, Aborted: 1}, nil, nil, nil, ""},
+		"aborted test cases": {report.Plans{Planned: 9, Aborted: 1}, nil, nil, nil, "of 1 test cases, 1 could not be completed: no memory is left"},
 		"one that counts":    {report.Plans{Planned: 9, Run: 2, Void: 1}, nil, nil, nil, ""},
 		"nothing was chosen": {report.Plans{}, nil, nil, nil, ""},
 		"a replay":           {report.Plans{Planned: 1}, &File{}, nil, nil, ""},
@@ -54,7 +57,7 @@ func TestTooShort(t *testing.T) {
 		"failures anyway":    {report.Plans{Planned: 9}, nil, nil, map[string]*finding.Finding{"": {}}, ""},
 	} {
 		s := &session{Options: Options{Budget: time.Second}, until: began.Add(13 * time.Second), replayed: test.replayed, found: test.found}
-		s.report.Started, s.report.Plans = began, test.plans
+		s.report.Started, s.report.Plans, s.report.Runs = began, test.plans, []report.Run{{Verdict: report.Aborted, Problem: "no memory is left"}}
 		err := s.tooShort(test.failed)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -75,6 +78,6 @@ func TestSamplesThatDependOnEachOther(t *testing.T) {
 	test.Samples = "testdata/dependent.yaml"
 	test.Plans, test.Budget = 4, time.Minute
 	if seen := test.prove(t); seen.Failures() > 0 || seen.Plans.Run == 0 {
-		t.Errorf("in %d plans there is found:\n%s", seen.Plans.Run, told(t, seen))
+		t.Errorf("in %d plans there is found:\n%s", seen.Plans.Run, textOf(t, seen))
 	}
 }

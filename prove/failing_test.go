@@ -32,7 +32,7 @@ func TestChildrenFail(t *testing.T) {
 				t.Fatal(err)
 			}
 			if found.Plans.Run != failures || found.Failures() > 0 {
-				t.Errorf("%d of %d plans, and there is found:\n%s", found.Plans.Run, failures, told(t, found))
+				t.Errorf("%d of %d plans, and there is found:\n%s", found.Plans.Run, failures, textOf(t, found))
 			}
 			for _, r := range found.Runs {
 				t.Logf("%5.1fs %s %s", r.Took.Seconds(), r.Verdict, r.Plan)

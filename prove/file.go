@@ -32,6 +32,8 @@ type File struct {
 	Seed int64 `json:"seed"`
 	// Settle is as in [Options].
 	Settle time.Duration `json:"settle"`
+	// Pause is as in [report.Report].
+	Pause time.Duration `json:"pause,omitempty"`
 	// Plan is the plan to run.
 	Plan testplan.Plan `json:"plan"`
 }
@@ -115,7 +117,7 @@ func (f File) Write(path string) error {
 
 // Absolute returns the target with absolute paths, so that it means the same in every working directory.
 func (t Target) Absolute() (Target, error) {
-	for _, path := range []*string{&t.Dir, &t.CRDs, &t.Samples, &t.Setup, &t.RBAC, &t.Steps} {
+	for _, path := range []*string{&t.Dir, &t.CRDs, &t.Samples, &t.Setup, &t.RBAC, &t.Steps, &t.Accept} {
 		if *path == "" {
 			continue
 		}

@@ -218,7 +218,7 @@ func show(t *testing.T, o operators.Operator) {
 		t.Logf("  %5.1fs %s %s", r.Took.Seconds(), r.Verdict, r.Plan)
 	}
 	if o.Correct && (found.Failures() > 0 || found.Plans.Run == 0) {
-		t.Errorf("it is correct, and in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+		t.Errorf("it is correct, and in %d plans there is found:\n%s", found.Plans.Run, textOf(t, found))
 	}
 }
 
@@ -254,7 +254,7 @@ func searched(t *testing.T, o operators.Operator) *report.Report {
 	found := test.prove(t)
 	at := slices.IndexFunc(found.Findings, func(f finding.Finding) bool { return shows(o, f) }) // flaky findings are last
 	if at < 0 {
-		t.Errorf("it %s, and %q is not found in %d plans, %d of them void:\n%s", o.About, o.Property, found.Plans.Run, found.Plans.Void, told(t, found))
+		t.Errorf("it %s, and %q is not found in %d plans, %d of them void:\n%s", o.About, o.Property, found.Plans.Run, found.Plans.Void, textOf(t, found))
 		return found
 	}
 	f := found.Findings[at]
@@ -296,7 +296,7 @@ func repeated(t *testing.T, o operators.Operator, file *File) *report.Report {
 		return found
 	}
 	if !shown {
-		t.Errorf("it %s, and its file does not show %q:\n%s", o.About, o.Property, told(t, found))
+		t.Errorf("it %s, and its file does not show %q:\n%s", o.About, o.Property, textOf(t, found))
 	}
 	return found
 }
@@ -326,13 +326,4 @@ func properties(r *report.Report) string {
 		all = append(all, string(f.Property))
 	}
 	return strings.Join(all, ", ")
-}
-
-func told(t *testing.T, r *report.Report) string {
-	t.Helper()
-	var text strings.Builder
-	if err := report.Text(&text, *r, report.Look{}); err != nil {
-		t.Fatal(err)
-	}
-	return text.String()
 }

@@ -60,19 +60,25 @@ const TestBudget = 8 * time.Second
 func Run(t *testing.T, test Test) *report.Report {
 	t.Helper()
 	found := test.prove(t)
-	if len(found.Findings) == 0 {
+	if len(found.Findings)+found.Plans.Aborted == 0 {
 		return found
 	}
+	print := t.Log
+	if found.Failures() > 0 {
+		print = t.Error
+	}
+	print("\n" + textOf(t, found))
+	return found
+}
+
+// textOf returns a report as the command operon prove prints it.
+func textOf(t *testing.T, found *report.Report) string {
+	t.Helper()
 	var text strings.Builder
 	if err := report.Text(&text, *found, report.Look{}); err != nil {
 		t.Fatal(err)
 	}
-	if found.Failures() == 0 {
-		t.Log("\n" + text.String())
-		return found
-	}
-	t.Error("\n" + text.String())
-	return found
+	return text.String()
 }
 
 // prove runs the test and returns its report.
@@ -85,6 +91,9 @@ func (test Test) prove(t *testing.T) *report.Report {
 	options.Name = t.Name()
 	testCluster.join(t, &options)
 	found, err := Prove(t.Context(), options)
+	if found != nil && err != nil && len(found.Findings) > 0 {
+		t.Error("\n" + textOf(t, found)) // what was found before the error
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

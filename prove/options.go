@@ -32,9 +32,9 @@ type Options struct {
 	CRDs, Samples []*unstructured.Unstructured
 	// Setup are objects that exist in each sandbox before the operator starts.
 	Setup []*unstructured.Unstructured
-	// Webhooks are names of webhook configurations that belong to the operator. Neither these webhooks nor those
+	// Webhooks are the webhook configurations that belong to the operator. Neither these webhooks nor those
 	// in Setup are called, and the report states so.
-	Webhooks []string
+	Webhooks []*unstructured.Unstructured
 	// Grants are the permissions of the operator. Nil: all permissions, and permissions are not checked.
 	Grants []project.Grant
 	// Workloads are run in addition to those that are derived from the samples.

@@ -44,7 +44,7 @@ func TestKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			if found.Plans.Run != tries || found.Plans.Void != 0 || found.Failures() > 0 {
-				t.Errorf("of %d plans %d are void, and there is found:\n%s", found.Plans.Run, found.Plans.Void, told(t, found))
+				t.Errorf("of %d plans %d are void, and there is found:\n%s", found.Plans.Run, found.Plans.Void, textOf(t, found))
 			}
 		})
 	}
@@ -64,7 +64,7 @@ func TestRoleWithTooMuch(t *testing.T) {
 	}
 	others := func(unused string) bool { return !strings.Contains(unused, "delete on secrets") } // the Role has exactly what is needed
 	if !says(found, finding.Needed, "delete on secrets") || found.Failures() > 0 || len(found.Rights.Missing) > 0 || slices.ContainsFunc(found.Rights.Unused, others) {
-		t.Errorf("found is:\n%s", told(t, found))
+		t.Errorf("found is:\n%s", textOf(t, found))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestRoleWithTooLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !says(found, finding.Permitted, "deployments") || found.Failures() > 0 {
-		t.Errorf("found is:\n%s", told(t, found))
+		t.Errorf("found is:\n%s", textOf(t, found))
 	}
 }
 

@@ -43,7 +43,7 @@ func TestPython(t *testing.T) {
 	target := Target{Run: "exec python3 testdata/shell/notes.py", CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml"}
 	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
 	if found.Failures() > 0 || found.Plans.Run == 0 {
-		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, textOf(t, found))
 	}
 }
 
@@ -61,7 +61,7 @@ func TestShell(t *testing.T) {
 	}
 	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget, o.FailFast = 2, 30*time.Second, true }) // the run without faults shows it
 	if !slices.ContainsFunc(found.Findings, func(f finding.Finding) bool { return f.Property == finding.NothingLeft && f.Of.Kind == "ConfigMap" }) {
-		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, textOf(t, found))
 	}
 }
 
@@ -91,7 +91,7 @@ func TestFixedPort(t *testing.T) {
 	target := Target{Run: fmt.Sprintf(listening, quietPort(t)), CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml"}
 	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 2, 30*time.Second })
 	if found.Failures() > 0 || found.Plans.Run == 0 {
-		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, textOf(t, found))
 	}
 	if notes := strings.Join(found.Notes, "; "); !strings.Contains(notes, "same port") {
 		t.Errorf("the notes are %q", notes)
@@ -129,7 +129,7 @@ func TestKubebuilder(t *testing.T) {
 	t.Parallel()
 	found, _ := proven(t, Target{Dir: "testdata/kubebuilder"}, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
 	if found.Failures() > 0 || found.Plans.Run == 0 {
-		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, textOf(t, found))
 	}
 }
 
@@ -158,7 +158,7 @@ func TestReplay(t *testing.T) {
 	}
 	at := slices.IndexFunc(replayed.Findings, func(f finding.Finding) bool { return f.Key() == file.Finding })
 	if at < 0 {
-		t.Fatalf("%q is not repeated:\n%s", file.Finding, told(t, replayed))
+		t.Fatalf("%q is not repeated:\n%s", file.Finding, textOf(t, replayed))
 	}
 	if _, err := Write(t.TempDir(), replayed, file.Target, options); err != nil {
 		t.Fatal(err)

@@ -43,6 +43,8 @@ type session struct {
 	// replayed is the file that is repeated, or nil if plans are chosen.
 	replayed *File
 
+	outage outage // runs in a row that could not be completed
+
 	mu         sync.Mutex
 	report     report.Report
 	found      map[string]*finding.Finding // by key
@@ -106,6 +108,9 @@ func newSession(options Options, file *File) (*session, error) {
 	s.report = report.Report{
 		Operator: report.Operator{Name: s.Name, Command: s.Command},
 		Started:  time.Now(), Budget: s.Budget, Seed: s.Seed, Notes: append(notes, history.Words()...),
+	}
+	if file != nil {
+		s.report.Pause = file.Pause
 	}
 	return s, nil
 }
@@ -194,7 +199,10 @@ func (s *session) learn(ctx context.Context) error {
 			return err
 		}
 	}
-	refs, findings, err := oracle.Reference(s.base, s.learnt, fresh, s.history, nil)
+	if fresh, err = s.awaited(ctx, fresh); err != nil {
+		return err
+	}
+	refs, findings, err := oracle.Reference(s.base, s.runs(fresh, nil))
 	s.Accept.Mark(findings)
 	if err == nil && slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Property == finding.NothingLeft && f.Accepted == "" }) {
 		refs, findings, err = s.withoutOwn(ctx, fresh)
@@ -204,6 +212,9 @@ func (s *session) learn(ctx context.Context) error {
 	}
 	s.refs = refs
 	s.report.Notes = append(s.report.Notes, refs.Own()...)
+	if words := refs.Noise.Words(); words != "" {
+		s.report.Notes = append(s.report.Notes, words)
+	}
 	if rhythm := refs.Rhythm(); len(rhythm) > 0 {
 		s.report.Notes = append(s.report.Notes, fmt.Sprintf("the operator never becomes silent (%s): a step is over when nothing else happens", rhythm))
 	}
@@ -216,6 +227,9 @@ func (s *session) learn(ctx context.Context) error {
 	}
 	s.Accept.Mark(findings)
 	for _, f := range findings {
+		if guessed(s.base, f.Step, s.isGuess(s.Samples)) {
+			f.Level = finding.Note
+		}
 		f.Plan = s.unharmed()
 		s.confirmed(s.weighed(f), &s.learnt[0])
 	}
@@ -268,7 +282,7 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, 
 				return err
 			}
 			seen, err := s.stage.Carry(both, *s.unharmed(), runner.Pace{
-				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Learn: true,
+				Unsure: s.Settle, Settle: s.Settle, Pause: s.report.Pause, Listen: 2 * s.Settle, Learn: true,
 			}.WithPatience(timing.referencePatience))
 			if err == nil {
 				s.learnt[i] = *seen
@@ -294,7 +308,12 @@ func (s *session) withoutOwn(ctx context.Context, fresh map[string]runlog.Trace)
 	if err != nil {
 		return oracle.References{}, nil, err
 	}
-	return oracle.Reference(s.base, s.learnt, fresh, s.history, idle)
+	return oracle.Reference(s.base, s.runs(fresh, idle))
+}
+
+// runs returns the runs without faults. idle is nil if there was none without custom resources.
+func (s *session) runs(fresh map[string]runlog.Trace, idle *runlog.Trace) oracle.Runs {
+	return oracle.Runs{Traces: s.learnt, Fresh: fresh, History: s.history, Idle: idle, Accepted: s.Accept.Accepts}
 }
 
 // idleFor is the factor by which an operator must be quiescent longer without custom resources: it may do its own work later.
@@ -305,7 +324,7 @@ func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]ru
 	all := map[string]runlog.Trace{}
 	for step, alone := range oracle.Fresh(w) {
 		seen, err := s.stage.Carry(ctx, testplan.Plan{Name: alone.Name, Workload: alone}, runner.Pace{
-			Unsure: s.Settle, Settle: s.Settle, Rhythm: s.refs.Rhythm(), Learn: true,
+			Unsure: s.Settle, Settle: s.Settle, Pause: s.report.Pause, Rhythm: s.refs.Rhythm(), Learn: true,
 		}.WithPatience(timing.referencePatience))
 		if err != nil {
 			return nil, err
@@ -324,163 +343,4 @@ func pause(ctx context.Context, while time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// chosen returns plans in the order of their execution. Sweeps come first, between plans that change fields and plans with other
-// workloads; then plans with single faults take the place of sweeps.
-func (s *session) chosen() []testplan.Plan {
-	if s.restless() {
-		s.report.Notes = append(s.report.Notes, s.unrest()+": no plan was run, as there is no state to compare with")
-		return nil
-	}
-	sweeps := testplan.Sweeps(s.learnt, s.base)
-	faulty := testplan.Of(s.learnt, s.base, testplan.Options{Seed: s.Seed, Limit: s.Plans})
-	for i := range faulty {
-		faulty[i] = short(faulty[i])
-	}
-	all := ordered(sweeps, faulty, s.changes(), plain(s.workloads()))
-	s.report.Plans.Planned = len(all)
-	return all[:min(len(all), s.Plans)]
-}
-
-// ordered returns all plans in the order of their execution.
-func ordered(sweeps, faulty, changes, others []testplan.Plan) []testplan.Plan {
-	var all []testplan.Plan
-	for len(sweeps) > 0 {
-		all = inTurn(all, &sweeps, &changes, &sweeps, &others, &sweeps, &changes, &sweeps)
-	}
-	for len(faulty)+len(changes)+len(others) > 0 {
-		all = inTurn(all, &faulty, &changes, &others, &faulty, &changes)
-	}
-	return all
-}
-
-// inTurn moves the first plan of each list to the end of all.
-func inTurn(all []testplan.Plan, lists ...*[]testplan.Plan) []testplan.Plan {
-	for _, from := range lists {
-		all, *from = first(all, *from)
-	}
-	return all
-}
-
-// changes returns plans that each change a field. If a change removes something, there is an additional plan in which the
-// operator does not run at that time, and has to know what it had created.
-func (s *session) changes() []testplan.Plan {
-	var all, away []testplan.Plan
-	for _, p := range plain(s.operations()) {
-		all = append(all, p)
-		if missed, takes := testplan.Away(p, s.learnt); takes {
-			away = append(away, missed)
-		}
-	}
-	return mixed(all, away)
-}
-
-// everyThird is the distance between others in a list of plans.
-const everyThird = 3
-
-// mixed returns plans with others inserted at regular intervals. The remaining ones come last.
-func mixed(plans, others []testplan.Plan) []testplan.Plan {
-	var all []testplan.Plan
-	for i, p := range plans {
-		all = append(all, p)
-		if i%everyThird == everyThird-1 {
-			all, others = first(all, others)
-		}
-	}
-	return append(all, others...)
-}
-
-// restless reports whether the operator did not become silent in the first step of any run without faults.
-func (s *session) restless() bool {
-	return !slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool {
-		return len(t.Steps) > 0 && t.Steps[0].Silent
-	})
-}
-
-// unrest describes why a restless operator does not become silent.
-func (s *session) unrest() string {
-	for _, t := range s.learnt {
-		if len(t.Steps) > 0 {
-			return fmt.Sprintf("the step %q is never over, without any fault (%s)", t.Steps[0].Name, t.Steps[0].Why)
-		}
-	}
-	return "no step was begun"
-}
-
-// plain returns workloads without faults as plans.
-func plain(workloads []workload.Workload) []testplan.Plan {
-	var all []testplan.Plan
-	for _, w := range workloads {
-		all = append(all, testplan.Plan{Name: w.Name, Workload: w})
-	}
-	return all
-}
-
-// short returns a plan without the steps after the first deletion that follows its faults: nothing new is expected of them.
-func short(p testplan.Plan) testplan.Plan {
-	steps := p.Workload.Steps
-	last := -1
-	for _, f := range p.Faults {
-		at := slices.IndexFunc(steps, func(s workload.Step) bool { return s.Name == f.On.Step })
-		if at < 0 {
-			return p
-		}
-		last = max(last, at)
-	}
-	for i := last + 1; i < len(steps); i++ {
-		if len(steps[i].Delete) > 0 {
-			p.Workload.Steps = steps[:i+1]
-			break
-		}
-	}
-	return p
-}
-
-// first moves the first of from to the end of to.
-func first(to, from []testplan.Plan) (longer, rest []testplan.Plan) {
-	if len(from) == 0 {
-		return to, nil
-	}
-	return append(to, from[0]), from[1:]
-}
-
-// children returns the objects that the operator creates for the samples, without the namespaces of the runs.
-func (s *session) children() []*unstructured.Unstructured {
-	var all []*unstructured.Unstructured
-	for _, child := range s.refs.Children() {
-		child = child.DeepCopy()
-		if slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool { return t.Namespace == child.GetNamespace() }) {
-			child.SetNamespace("")
-		}
-		all = append(all, child)
-	}
-	return all
-}
-
-// workloads returns the additional workloads, except those that change single fields.
-func (s *session) workloads() []workload.Workload {
-	all := slices.Clone(s.Workloads)
-	children := s.children()
-	if drifting := workload.WithDrift(s.base, children); len(drifting.Steps) > len(s.base.Steps) {
-		drifting.Name = "drift"
-		all = append(all, drifting)
-	}
-	all = append(all, workload.Around(s.Samples, s.CRDs)...)
-	if stay := workload.Bystanders(children); len(stay) > 0 {
-		beside := workload.WithBystanders(s.base, stay)
-		beside.Name = "bystanders"
-		all = append(all, beside)
-	}
-	all = append(all, workload.Failing(s.base, children)...)
-	return all
-}
-
-// operations returns workloads that each change a field.
-func (s *session) operations() []workload.Workload {
-	all, err := workload.Operations(s.Samples, s.CRDs, workload.Options{Seed: uint64(s.Seed), Limit: s.Plans / 3})
-	if err != nil {
-		s.report.Notes = append(s.report.Notes, "some fields were not changed: "+err.Error())
-	}
-	return all
 }

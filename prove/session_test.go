@@ -111,7 +111,7 @@ func TestAFlakyFindingIsConfirmedByAnotherPlan(t *testing.T) {
 	s := &session{found: map[string]*finding.Finding{}}
 	show := func(plan string, flaky bool) *finding.Finding {
 		f := finding.Finding{Property: finding.SameState, Message: "the Job is missing", Flaky: flaky, Plan: &testplan.Plan{Name: plan}}
-		if s.known(f.Key()) {
+		if s.known(f) {
 			return nil // it is not run again
 		}
 		s.confirmed(f, &runlog.Trace{})
@@ -146,7 +146,7 @@ func TestAFlakyFindingIsConfirmedByFewPlans(t *testing.T) {
 	f := finding.Finding{Property: finding.Silent, Flaky: true}
 	plans := 0
 	for range 20 {
-		if s.known(f.Key()) {
+		if s.known(f) {
 			continue
 		}
 		plans++

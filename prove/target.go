@@ -83,7 +83,7 @@ func (t Target) loadProject(o *Options) (build func(context.Context) error, err 
 	}
 	for _, hook := range hooks {
 		if isWebhook(hook.Unstructured) {
-			o.Webhooks = append(o.Webhooks, hook.GetName())
+			o.Webhooks = append(o.Webhooks, hook.Unstructured)
 		}
 	}
 	binary := filepath.Join(o.Folder, "operator")

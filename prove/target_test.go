@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/workload"
 	"github.com/operon-framework/operon/internal/tools/generate/kustomize"
 )
 
@@ -153,6 +155,71 @@ func TestWithoutConversion(t *testing.T) {
 	}
 }
 
+// webhook returns a webhook configuration with a rule for a resource.
+func webhook(name, group, resource string) *unstructured.Unstructured {
+	rule := map[string]any{"apiGroups": []any{group}, "resources": []any{"other", resource}}
+	made := &unstructured.Unstructured{Object: map[string]any{"webhooks": []any{map[string]any{}, map[string]any{"rules": []any{rule}}}}}
+	made.SetName(name)
+	return made
+}
+
+// A value that a webhook might have rejected proves nothing about the operator. The values of samples do, and those of users' workloads.
+func TestGuessed(t *testing.T) {
+	t.Parallel()
+	options, err := Target{Run: "true", Samples: "testdata/shell/sample.yaml", CRDs: "testdata/shell/crd.yaml"}.Load(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := options.Samples[0]
+	other := sample.DeepCopy()
+	other.Object["spec"].(map[string]any)["text"] = "another"
+	steps := []workload.Step{{Name: "create", Apply: []*unstructured.Unstructured{sample}}, {Name: "change", Apply: []*unstructured.Unstructured{other}}, {Name: "later"}}
+	for name, test := range map[string]struct {
+		group, resource string
+		step            string
+		own             []workload.Workload
+		want            bool
+	}{
+		"sample":        {"shell.operon.dev", "notes", "create", nil, false},
+		"other value":   {"shell.operon.dev", "notes", "change", nil, true},
+		"afterwards":    {"shell.operon.dev", "notes", "later", nil, true},
+		"wildcards":     {"*", "*", "change", nil, true},
+		"another kind":  {"shell.operon.dev", "pages", "change", nil, false},
+		"another group": {"apps", "notes", "change", nil, false},
+		"of a user":     {"shell.operon.dev", "notes", "change", []workload.Workload{{Name: "own", Steps: steps}}, false},
+	} {
+		s := &session{Options: options}
+		s.Webhooks, s.Workloads = []*unstructured.Unstructured{webhook("one", test.group, test.resource)}, test.own
+		if got := guessed(workload.Workload{Name: "w", Steps: steps}, test.step, s.isGuess(s.worked())); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// A fault during the steps that also run without faults is a failure, although they set other values than the sample.
+func TestFaultsAreNoGuesses(t *testing.T) {
+	t.Parallel()
+	options, err := Target{Run: "true", Samples: "testdata/shell/sample.yaml", CRDs: "testdata/shell/crd.yaml"}.Load(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{Options: options, base: workload.Sample(options.Samples, options.CRDs)}
+	s.Webhooks = []*unstructured.Unstructured{webhook("one", "shell.operon.dev", "notes")}
+	last := s.base.Steps[len(s.base.Steps)-1].Name
+	if guessed(s.base, last, s.isGuess(s.worked())) {
+		t.Error("a fault in the workload that runs without faults is a note")
+	}
+	if !guessed(s.base, last, s.isGuess(s.Samples)) {
+		t.Error("what fails without faults after other values than the sample's is a failure")
+	}
+	deletes := webhook("one", "shell.operon.dev", "notes")
+	deletes.Object["webhooks"].([]any)[1].(map[string]any)["rules"].([]any)[0].(map[string]any)["operations"] = []any{"DELETE"}
+	s.Webhooks = []*unstructured.Unstructured{deletes}
+	if guessed(s.base, last, s.isGuess(s.Samples)) {
+		t.Error("a webhook for deletions changes values")
+	}
+}
+
 // Because of a webhook that is not served, the API server would reject requests.
 func TestWithoutWebhooks(t *testing.T) {
 	t.Parallel()
@@ -164,7 +231,7 @@ func TestWithoutWebhooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options.Webhooks = []string{"defaults"}
+	options.Webhooks = []*unstructured.Unstructured{webhook("defaults", "shell.operon.dev", "notes")}
 	options.CRDs[0].Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "Webhook"}
 	older := options.Samples[0].DeepCopy()
 	older.SetAPIVersion("shell.operon.dev/v1alpha1")
@@ -180,7 +247,7 @@ func TestWithoutWebhooks(t *testing.T) {
 	if len(left.Setup) != 1 || left.Setup[0].GetName() != "needed" || len(options.Setup) != 2 {
 		t.Errorf("left are %v of %v", left.Setup, options.Setup)
 	}
-	if got := strings.Join(notes, "; "); !strings.Contains(got, "defaults, checks") || !strings.Contains(got, "converts "+options.CRDs[0].GetName()) {
+	if got := strings.Join(notes, "; "); !strings.Contains(got, "in fields of Note is a note") || !strings.Contains(got, "defaults, checks") || !strings.Contains(got, "converts "+options.CRDs[0].GetName()) {
 		t.Errorf("the notes are %q", got)
 	}
 }

@@ -4,7 +4,7 @@ import "time"
 
 // timing holds the durations of this package.
 var timing = struct {
-	clusterLife, testSettle, closeTimeout, apart, referencePatience, shrinkFor time.Duration
+	clusterLife, testSettle, closeTimeout, apart, referencePatience, shrinkFor, pause time.Duration
 }{
 	// clusterLife is how long the cluster of a killed session keeps running.
 	clusterLife: 10 * time.Minute,
@@ -20,6 +20,10 @@ var timing = struct {
 
 	// referencePatience limits a step of a run without faults.
 	referencePatience: 60 * time.Second,
+
+	// pause is how long an operator may pause before it continues with a sample that is not ready. Delays for which operators requeue objects
+	// are often 5, 10 or 30 seconds.
+	pause: 35 * time.Second,
 
 	// shrinkFor is how long smaller plans are tried for a finding.
 	shrinkFor: 20 * time.Second,

@@ -3,6 +3,7 @@ package prove
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -48,8 +49,28 @@ func after(t runlog.Trace, sample *unstructured.Unstructured) *unstructured.Unst
 	return state[at]
 }
 
-// notReady returns the condition that reports that an object is not ready, or "" if there is none.
+// unfinished contains values of status.phase and status.state that say that the operator is at work.
+var unfinished = []string{"pending", "creating", "waiting", "progressing", "reconciling", "provisioning", "initializing", "installing", "deploying", "starting"}
+
+// notReady returns what an object reports that says that it is not ready, or "" if it does not report that.
 func notReady(object *unstructured.Unstructured) string {
+	if why, says := conditionSays(object); says {
+		return why
+	}
+	for _, field := range []string{"phase", "state"} {
+		value, _, _ := unstructured.NestedString(object.Object, "status", field)
+		if slices.Contains(unfinished, strings.ToLower(value)) {
+			return fmt.Sprintf("status.%s is %s", field, value)
+		}
+	}
+	if ready, found, _ := unstructured.NestedBool(object.Object, "status", "ready"); found && !ready {
+		return "status.ready is false"
+	}
+	return ""
+}
+
+// conditionSays reports whether an object has a condition for readiness, and why it is not ready if this is False.
+func conditionSays(object *unstructured.Unstructured) (why string, says bool) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, kind := range []string{"Ready", "Available"} {
 		for _, one := range conditions {
@@ -58,14 +79,14 @@ func notReady(object *unstructured.Unstructured) string {
 				continue
 			}
 			if condition["status"] != "False" {
-				return ""
+				return "", true
 			}
 			reason, _ := condition["reason"].(string)
 			if message, _ := condition["message"].(string); message != "" {
 				reason += ": " + message
 			}
-			return fmt.Sprintf("%s is False, %s", kind, reason)
+			return fmt.Sprintf("%s is False, %s", kind, reason), true
 		}
 	}
-	return ""
+	return "", false
 }

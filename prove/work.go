@@ -35,7 +35,7 @@ func (s *session) work(ctx context.Context, plans []testplan.Plan) error {
 		group.Go(func() error {
 			for p := range queue {
 				err := s.try(starting, p)
-				if ended := starting.Err() != nil && ctx.Err() == nil; ended && errors.Is(err, context.Canceled) {
+				if err != nil && starting.Err() != nil && ctx.Err() == nil {
 					return nil // another run has shown a failure, and no further one is wanted
 				}
 				if err != nil {
@@ -121,11 +121,19 @@ func (s *session) repeated() bool {
 
 // once executes a plan, judges the run, and confirms new findings.
 func (s *session) once(ctx context.Context, p testplan.Plan, pace runner.Pace) error {
+	began := time.Now()
+	run := report.Run{Plan: p.Name, Why: p.Why, Faults: p.Faults, Verdict: report.Passed}
 	seen, findings, err := s.carry(ctx, p, pace)
 	if err != nil {
-		return err
+		if !s.tolerates(ctx, began, err) {
+			return err
+		}
+		run.Verdict, run.Took, run.Problem = report.Aborted, time.Since(began), err.Error()
+		s.ran(run)
+		s.tell(p)
+		return nil
 	}
-	run := report.Run{Plan: p.Name, Why: p.Why, Faults: p.Faults, Took: seen.Took, Verdict: report.Passed}
+	run.Took = seen.Took
 	if len(p.Faults) > 0 && len(seen.Struck) == 0 {
 		run.Verdict = report.Void
 	}
@@ -154,21 +162,33 @@ func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) 
 		}
 		refs = refs.For(p.Workload, fresh)
 	}
-	pace.Rhythm = refs.Rhythm()
+	pace.Rhythm, pace.Pause = refs.Rhythm(), s.report.Pause
 	pace.Reached, pace.Knows, pace.Unsure = refs.Reached, refs.Knows, max(pace.Unsure, s.Settle)
 	seen, err := s.stage.Carry(ctx, p, pace)
 	if err != nil {
 		return nil, nil, err
 	}
+	s.outage.over()
 	s.uses(seen)
 	findings := oracle.Judge(refs, p, *seen)
+	for i := range findings {
+		if guessed(p.Workload, findings[i].Step, s.isGuess(s.worked())) {
+			findings[i].Level = finding.Note
+		}
+	}
 	s.Accept.Mark(findings)
 	return seen, findings, nil
 }
 
+// tolerates reports whether the session continues although a run could not be completed. It does not if the run was canceled, if a plan file
+// is replayed, or after several such runs in a row.
+func (s *session) tolerates(ctx context.Context, began time.Time, err error) bool {
+	return s.replayed == nil && !errors.Is(err, context.Canceled) && ctx.Err() == nil && s.whole.Err() == nil && s.outage.ends(began)
+}
+
 // patient returns the pace of a run that confirms a finding: an operator may need more time.
 func (s *session) patient() runner.Pace {
-	return runner.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle}.WithPatience(time.Minute)
+	return runner.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle, Pause: s.report.Pause}.WithPatience(time.Minute)
 }
 
 // sure confirms the findings of a run by running its plan again, with more patience, until they show twice, and returns a verdict for each.
@@ -179,21 +199,27 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, findings []finding.
 	for i, f := range findings {
 		f.Plan, verdicts[i] = &p, report.Failed
 		switch {
-		case s.known(f.Key()):
+		case s.known(f):
 		case s.replayed != nil || f.Accepted != "":
 			s.confirmed(f, seen)
 		default:
 			open = append(open, i)
 		}
 	}
+	runs := 1
 	for run := 2; run <= repetitions && len(open) > 0; run++ {
+		began := time.Now()
 		again, shown, err := s.carry(ctx, p, s.patient())
 		if err != nil {
+			if s.tolerates(ctx, began, err) {
+				continue
+			}
 			if s.whole.Err() != nil || !errors.Is(err, context.Canceled) { // not because another run has shown a failure
-				s.unconfirmed(p, findings, open, run-1, seen)
+				s.unconfirmed(p, findings, open, runs, seen)
 			}
 			return nil, err
 		}
+		runs++
 		var left []int
 		for _, i := range open {
 			at := slices.IndexFunc(shown, func(other finding.Finding) bool { return other.Key() == findings[i].Key() })
@@ -207,7 +233,7 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, findings []finding.
 		}
 		open = left
 	}
-	s.unconfirmed(p, findings, open, repetitions, seen)
+	s.unconfirmed(p, findings, open, runs, seen)
 	for _, i := range open {
 		verdicts[i] = report.Flaky
 	}
@@ -322,24 +348,27 @@ func (s *session) waits(f finding.Finding) bool {
 const flakyPlans = 4
 
 // known reports whether a finding that a plan has shown needs no further confirmation, and counts the plan if so.
-func (s *session) known(key string) bool {
+func (s *session) known(one finding.Finding) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.found[key]
-	if f == nil || f.Flaky && f.Also+1 < flakyPlans {
+	f := s.found[one.Key()]
+	if f == nil || f.Flaky && f.Also+1 < flakyPlans || !f.Flaky && outweighs(&one, f) {
 		return false
 	}
 	f.Also++
 	return true
 }
 
-// confirmed adds a finding with the run that shows it. A finding that showed twice takes the place of a flaky one.
+// outweighs reports whether a finding is a failure while the known one with the same key is a note.
+func outweighs(one, known *finding.Finding) bool { return one.Fails() && !known.Fails() }
+
+// confirmed adds a finding with the run that shows it. A finding that showed twice takes the place of a flaky one, and a failure that of a note.
 func (s *session) confirmed(f finding.Finding, seen *runlog.Trace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.found[f.Key()]; known != nil {
 		f.Also = known.Also + 1
-		if f.Flaky || !known.Flaky {
+		if f.Flaky || !known.Flaky && !outweighs(&f, known) {
 			known.Also = f.Also
 			return
 		}
@@ -367,10 +396,14 @@ func (s *session) ran(run report.Run) {
 	defer s.mu.Unlock()
 	s.done++
 	s.report.Runs = append(s.report.Runs, run)
-	s.report.Plans.Run++
-	if run.Verdict == report.Void {
+	switch run.Verdict {
+	case report.Aborted:
+		s.report.Plans.Aborted++
+		return
+	case report.Void:
 		s.report.Plans.Void++
 	}
+	s.report.Plans.Run++
 }
 
 // finish completes the report.

@@ -42,7 +42,7 @@ func Write(folder string, r *report.Report, target Target, options Options) ([]r
 			continue
 		}
 		f.File = filepath.Join(folder, "plans", fmt.Sprintf("%02d-%s.json", i+1, slug(string(f.Property)+" "+f.Plan.Name)))
-		file := File{Target: target, Finding: f.Key(), Seed: r.Seed, Settle: options.Settle, Plan: *f.Plan}
+		file := File{Target: target, Finding: f.Key(), Seed: r.Seed, Settle: options.Settle, Pause: r.Pause, Plan: *f.Plan}
 		if err := file.Write(f.File); err != nil {
 			return nil, err
 		}

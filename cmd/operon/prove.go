@@ -55,7 +55,7 @@ findings in the file that --accept names, do not count.`,
   operon prove --budget 10m --plans 1000
   operon prove --run './my-operator --port {port}' --crds crds/ --samples samples/ --rbac roles.yaml
   operon prove --print-rbac               # print the least-privilege Role that the operator needs
-  operon prove --replay operon-prove/plans/01-same-state.json`,
+  operon prove --replay operon-prove/plans/01-same-state-kill.json`,
 		Args: oneDirectory,
 	}
 	set := command.Flags()

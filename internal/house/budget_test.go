@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 168_970
+const totalLines = 169_430
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -34,12 +34,12 @@ var budgets = map[string]budget{
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
 	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
-	"internal/prove/oracle":       {2130, 8},
+	"internal/prove/oracle":       {2160, 8}, // with what follows from accepted findings
 	"internal/prove/proxy":        {2870, 8},
-	"internal/prove/report":       {2600, 26},
-	"internal/prove/runner":       {2960, 13},
+	"internal/prove/report":       {2640, 26}, // with runs that could not be completed
+	"internal/prove/runner":       {2965, 13},
 	"internal/prove/workload":     {1870, 18},
-	"prove":                       {2130, 14},
+	"prove":                       {2440, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
 	"internal/ship/build":         {1780, 24}, // with Debian packages, and programs of release archives
 	"internal/ship/bundle":        {3660, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2210, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing

@@ -115,6 +115,11 @@ func (l *List) Mark(findings []finding.Finding) {
 	}
 }
 
+// Accepts reports whether a finding is accepted. A nil list accepts none.
+func (l *List) Accepts(f finding.Finding) bool {
+	return l != nil && slices.ContainsFunc(l.entries, func(e *entry) bool { return e.accepts(&f) })
+}
+
 func (e *entry) accepts(f *finding.Finding) bool {
 	return e.Property == f.Property && e.Message == f.Message && (e.Kind == "" || f.Of != nil && f.Of.Kind == e.Kind)
 }

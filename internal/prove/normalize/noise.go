@@ -1,7 +1,10 @@
 package normalize
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -121,6 +124,53 @@ var (
 	qualified = regexp.MustCompile(`^metadata\.(labels|annotations)\b.*/`)
 	element   = regexp.MustCompile(`\[[^"\]][^\]]*\]`)
 )
+
+// Words returns a sentence that names what is not compared because it differs between runs without faults, or "" if there is nothing. It
+// names kinds and fields only: names and keys may be random, or belong to users. Fields with random values are not mentioned, because their
+// presence is compared.
+func (n *Noise) Words() string {
+	var all []string
+	for f := range n.optional {
+		all = append(all, briefly(f.path)+" in some objects of the kind "+f.kind.Kind)
+	}
+	for kind := range n.named {
+		all = append(all, "the names of the kind "+kind.Kind)
+	}
+	for id := range n.fleeting {
+		kind, _, _ := strings.Cut(id, ".")
+		all = append(all, "some objects of the kind "+kind)
+	}
+	for count := range n.counted {
+		all = append(all, "the number of objects of the kind "+count.Kind)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	more := ""
+	if n := len(all) - maxWords; n > 0 {
+		all, more = all[:maxWords], fmt.Sprintf(" and %d more", n)
+	}
+	return "not compared, because it differs between runs without faults: " + strings.Join(all, ", ") + more
+}
+
+// ofData matches paths whose second part is the key of a map.
+var ofData = regexp.MustCompile(`^(data|stringData|binaryData)\b`)
+
+// beginning matches the first two parts of a path.
+var beginning = regexp.MustCompile(`^[^.\[]+(\.[^.\[]+)?`)
+
+// briefly returns the beginning of a path, which contains no key of a map.
+func briefly(path string) string {
+	if data := ofData.FindString(path); data != "" {
+		return data
+	}
+	return beginning.FindString(path)
+}
+
+// maxWords is the maximum number of items that the sentence names.
+const maxWords = 6
 
 // Place returns a path without the indexes of list elements. It is the same for each element.
 func Place(path string) string { return unnumbered(path) }

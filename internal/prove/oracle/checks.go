@@ -50,9 +50,10 @@ func Checks() []Check {
 	}
 }
 
-// judge returns the findings of a run. The plan is nil for a run that is itself a reference.
-func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
-	var found []finding.Finding
+// judge returns the findings of a run, and the keys of those that only follow from them. The plan is nil for a run that is itself a
+// reference.
+func judge(refs *References, r *run, p *testplan.Plan) (found []finding.Finding, follow map[string]bool) {
+	follow = map[string]bool{}
 	explained := map[finding.Property]bool{}
 	for i := range r.Steps {
 		m := &moment{refs: refs, run: r, i: i, step: r.Steps[i], does: r.does(i)}
@@ -64,27 +65,43 @@ func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
 			continue // nothing has changed
 		}
 		if m.step.Refused != "" && !m.does.Refused {
-			return found // a step that was not executed cannot be judged, nor can the steps after it
+			return found, follow // a step that was not executed cannot be judged, nor can the steps after it
 		}
+		now := map[finding.Property]bool{} // explained in this step only
 		for _, check := range Checks() {
 			for _, one := range check.judge(m) {
-				if explained[one.Property] || repeats(found, one) || explainedBy(found, one) {
+				if explained[one.Property] || now[one.Property] || repeats(found, one) || explainedBy(found, one) {
+					follow[one.Key()] = true
 					continue
 				}
 				one.Step = cmp.Or(one.Step, m.step.Name)
 				one.Class = cmp.Or(one.Class, class(one, m.faults))
 				one.Last = tellingRequests(m, one)
 				found = append(found, one)
-				if one.Level == finding.Note || p != nil && refs.known[one.Key()] {
-					continue // a note does not explain a failure, nor does what also happens without faults, where the states were compared, too
-				}
-				for _, other := range check.Explains {
-					explained[other] = true
+				switch {
+				case one.Level == finding.Note, p != nil && refs.known[one.Key()]:
+					// a note does not explain a failure, nor does what also happens without faults, where the states were compared, too
+				case refs.accepts(one):
+					if check.Property == finding.Alive || check.Property == finding.Permitted {
+						mark(now, check.Explains) // the operator could not finish this step
+					}
+				default:
+					mark(explained, check.Explains)
 				}
 			}
 		}
 	}
-	return found
+	return found, follow
+}
+
+func (refs *References) accepts(f finding.Finding) bool {
+	return refs.accepted != nil && refs.accepted(f)
+}
+
+func mark(explained map[finding.Property]bool, properties []finding.Property) {
+	for _, one := range properties {
+		explained[one] = true
+	}
 }
 
 // faults returns the faults that may be the cause: the injected faults, or all faults of the plan if none was injected.

@@ -32,49 +32,66 @@ type References struct {
 	heaps map[string]bool             // kinds whose number of objects grows even without faults
 	goals map[string]*normalize.State // states that steps lead to, if known
 	own   map[string]bool             // objects that the operator keeps for itself
+	// accepted reports whether a finding is accepted. It may be nil.
+	accepted func(finding.Finding) bool
+}
+
+// Runs contains runs without faults, and what is known about them before they are compared.
+type Runs struct {
+	// Traces contains the runs of the workload. At least two are needed to learn what differs without faults. They have to be at least a second
+	// apart, because times of Kubernetes have a resolution of one second.
+	Traces []runlog.Trace
+	// Fresh contains the runs of the workloads that [Fresh] returns, by the name of the step. It may be nil: then nothing is reported about them.
+	Fresh map[string]runlog.Trace
+	// History contains the fields that are not compared.
+	History normalize.History
+	// Idle is a run without custom resources, or nil: the objects that the operator creates in it are its own, and nothing is reported about
+	// them.
+	Idle *runlog.Trace
+	// Accepted reports whether a finding is accepted. Such a finding hides no other one, except in the same step if the operator cannot do its
+	// work. It may be nil: then no finding is accepted.
+	Accepted func(finding.Finding) bool
 }
 
 // Reference learns from runs of a workload without faults what is normal, and returns the findings that exist
-// already. At least two runs are needed to learn what differs without faults. They have to be at least a second
-// apart, because times of Kubernetes have a resolution of one second.
-//
-// fresh contains the runs of the workloads that [Fresh] returns, by the name of the step. It may be nil:
-// then nothing is reported about them. history contains the fields that are not compared. idle is a run without custom
-// resources, or nil: the objects that the operator creates in it are its own, and nothing is reported about them.
-//
-// An error says why the operator cannot be tested with the workload.
-func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runlog.Trace, history normalize.History, idle *runlog.Trace) (References, []finding.Finding, error) {
-	refs := References{Workload: w, Noise: &normalize.Noise{History: history}, fresh: map[string]*run{}, known: map[string]bool{}, heaps: map[string]bool{}}
-	if len(traces) == 0 {
+// already. An error says why the operator cannot be tested with the workload.
+func Reference(w workload.Workload, r Runs) (References, []finding.Finding, error) {
+	refs := References{
+		Workload: w, Noise: &normalize.Noise{History: r.History}, fresh: map[string]*run{}, known: map[string]bool{}, heaps: map[string]bool{}, accepted: r.Accepted,
+	}
+	if len(r.Traces) == 0 {
 		return refs, nil, errors.New("there is no run without faults to compare with")
 	}
-	if idle != nil && len(idle.Steps) > 0 {
-		refs.own = newRun(workload.Workload{}, *idle, traces, nil).state(len(idle.Steps) - 1).Own()
+	if idle := r.Idle; idle != nil && len(idle.Steps) > 0 {
+		refs.own = newRun(workload.Workload{}, *idle, r.Traces, nil).state(len(idle.Steps) - 1).Own()
 	}
-	for _, one := range traces {
-		refs.runs = append(refs.runs, newRun(w, one, traces, refs.own))
+	for _, one := range r.Traces {
+		refs.runs = append(refs.runs, newRun(w, one, r.Traces, refs.own))
 	}
 	if err := refs.testable(); err != nil {
 		return refs, nil, err
 	}
 	refs.base = refs.runs
 	refs.learn()
-	for step, one := range fresh {
-		refs.fresh[step] = newRun(workload.Workload{}, one, traces, refs.own)
+	for step, one := range r.Fresh {
+		refs.fresh[step] = newRun(workload.Workload{}, one, r.Traces, refs.own)
 	}
 	refs.goals = goals(w, &refs)
 	var all []finding.Finding
+	var following []map[string]bool
 	for _, one := range refs.runs {
-		all = append(all, judge(&refs, one, nil)...)
+		found, follow := judge(&refs, one, nil)
+		all = append(all, found...)
+		following = append(following, follow)
 	}
-	return refs, refs.confirmed(all), nil
+	return refs, refs.confirmed(all, following), nil
 }
 
 // For returns the references for another workload of the same operator that was not run without
 // faults. The noise and the existing findings are known. fresh contains the runs of the workloads that [Fresh] returns
 // for it.
 func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) References {
-	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, heaps: refs.heaps, base: refs.base, own: refs.own}
+	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, heaps: refs.heaps, base: refs.base, own: refs.own, accepted: refs.accepted}
 	for step, one := range fresh {
 		other.fresh[step] = newRun(workload.Workload{}, one, refs.traces(), refs.own)
 	}
@@ -89,7 +106,8 @@ func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) R
 // Assumptions: the steps of the plan's workload are the steps of the references, or some of them.
 func Judge(refs References, p testplan.Plan, t runlog.Trace) []finding.Finding {
 	var found []finding.Finding
-	for _, one := range judge(&refs, newRun(p.Workload, t, refs.traces(), refs.own), &p) {
+	all, _ := judge(&refs, newRun(p.Workload, t, refs.traces(), refs.own), &p)
+	for _, one := range all {
 		if !refs.known[one.Key()] && !refs.heaped(one) {
 			one.Plan = &p
 			found = append(found, one)
@@ -128,8 +146,12 @@ func (refs *References) learn() {
 	}
 }
 
-// confirmed returns the findings without duplicates. A finding that does not occur in all runs is flaky.
-func (refs *References) confirmed(all []finding.Finding) []finding.Finding {
+// confirmed returns the findings without duplicates. A finding that does not occur in all runs is flaky. following contains the keys of
+// the findings of each run that only follow from others: what follows in all runs is no finding of a run with faults either.
+func (refs *References) confirmed(all []finding.Finding, following []map[string]bool) []finding.Finding {
+	for key := range following[0] {
+		refs.known[key] = !slices.ContainsFunc(following, func(keys map[string]bool) bool { return !keys[key] })
+	}
 	times := map[string]int{}
 	var found []finding.Finding
 	for _, one := range all {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/operon-framework/operon/internal/prove/finding"
-	"github.com/operon-framework/operon/internal/prove/normalize"
 	"github.com/operon-framework/operon/internal/prove/oracle"
 	"github.com/operon-framework/operon/internal/prove/runlog"
 	"github.com/operon-framework/operon/internal/prove/testplan"
@@ -24,7 +23,7 @@ func TestScenarios(t *testing.T) {
 func judged(t *testing.T, text string) string {
 	t.Helper()
 	s := parsed(t, text)
-	refs, found, err := oracle.Reference(s.workload, s.references, s.fresh, s.history, s.idle)
+	refs, found, err := oracle.Reference(s.workload, s.known())
 	if err != nil {
 		return fmt.Sprintf("cannot be tested: %v\n", err)
 	}
@@ -75,7 +74,7 @@ func told(f finding.Finding) string {
 func TestWorldsThatSayNothing(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, "do create apply Box/a\n\ntrace reference\nstep create\n")
-	if _, _, err := oracle.Reference(s.workload, nil, nil, normalize.History{}, nil); err == nil {
+	if _, _, err := oracle.Reference(s.workload, oracle.Runs{}); err == nil {
 		t.Error("without a trace there is nothing to compare with")
 	}
 	if found := oracle.Judge(oracle.References{}, testplan.Plan{}, runlog.Trace{}); found != nil {
@@ -89,7 +88,7 @@ func TestReached(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"intermediate-correct", "misoperation", "names-differ", "pods-counted", "status-behind", "stale-claim", "times"} {
 		s := parsed(t, scenario.Given(t, "testdata/"+name+".txt"))
-		refs, _, err := oracle.Reference(s.workload, s.references, s.fresh, s.history, s.idle)
+		refs, _, err := oracle.Reference(s.workload, s.known())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +119,7 @@ func TestReached(t *testing.T) {
 func TestOtherWorkloads(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, scenario.Given(t, "testdata/intermediate-correct.txt"))
-	refs, _, err := oracle.Reference(s.workload, s.references, nil, s.history, nil)
+	refs, _, err := oracle.Reference(s.workload, oracle.Runs{Traces: s.references, History: s.history})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +143,7 @@ func TestPolls(t *testing.T) {
 	t.Parallel()
 	for lines, fine := range map[string]bool{"get boxes/a ×12\nwait 500ms\nget boxes/a ×3": true, "patch boxes/a unchanged ×20": false, "wait 1s": false} {
 		s := parsed(t, "do create apply Box/a\n\ntrace reference\nstep create not silent\nobject Box/a user {}\npatch deployments/a\n"+lines)
-		_, found, err := oracle.Reference(s.workload, s.references, nil, s.history, nil)
+		_, found, err := oracle.Reference(s.workload, oracle.Runs{Traces: s.references, History: s.history})
 		if err != nil || fine != (len(found) == 0) {
 			t.Errorf("%q: found %v, %v", lines, found, err)
 		}

@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/oracle"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/runlog"
 	"github.com/operon-framework/operon/internal/prove/workload"
@@ -28,6 +30,7 @@ import (
 //	do create apply Box/a Secret/b     a step of the workload; then: same STEP, fresh, refused, bystander
 //	do drift drift Deployment/a        others: delete, fail, heal
 //	history Box status.attempts        a field that the kind's definition declares as history
+//	accept MESSAGE                     the message of a finding that is accepted
 //
 //	trace reference                    a run; runs named reference are read twice, in two namespaces
 //	trace fresh STEP                   the run of a step in its own namespace
@@ -50,7 +53,16 @@ type script struct {
 	fresh      map[string]runlog.Trace
 	idle       *runlog.Trace
 	history    normalize.History
+	accepted   []string
 	runs       []run
+}
+
+// known returns the runs without faults.
+func (s script) known() oracle.Runs {
+	return oracle.Runs{
+		Traces: s.references, Fresh: s.fresh, History: s.history, Idle: s.idle,
+		Accepted: func(f finding.Finding) bool { return slices.Contains(s.accepted, f.Message) },
+	}
 }
 
 type run struct {
@@ -64,8 +76,12 @@ func parsed(t *testing.T, text string) script {
 	blocks := strings.Split("\n"+text, "\ntrace ")
 	for _, line := range lines(blocks[0]) {
 		words := strings.Fields(line)
-		if words[0] == "history" {
+		switch words[0] {
+		case "history":
 			s.history = historyOf(t, words[1], words[2])
+			continue
+		case "accept":
+			s.accepted = append(s.accepted, strings.TrimPrefix(line, "accept "))
 			continue
 		}
 		s.do(words)

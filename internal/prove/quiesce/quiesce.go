@@ -20,6 +20,9 @@ type Pace struct {
 	Unsure time.Duration
 	// Listen is how long the operator is observed at the end of the first step. Zero means not at all.
 	Listen time.Duration
+	// Pause is how long the operator is known to do nothing before it continues: the period of an operator that polls. Zero means that
+	// no pause is known.
+	Pause time.Duration
 	// Patience is the maximum duration of a step.
 	Patience time.Duration
 }
@@ -105,6 +108,18 @@ func Decide(p Pace, o Observation) Decision {
 
 // Enough returns how long nothing may happen before a step is over.
 func Enough(p Pace, s Step, slow float64) time.Duration {
+	needed := ofStep(p, s, slow)
+	if s.First {
+		needed = max(needed, Scaled(p.Listen, slow))
+	}
+	if !s.Reached || !s.Expected && !s.Refused {
+		needed = max(needed, Scaled(p.Pause, slow))
+	}
+	return needed
+}
+
+// ofStep returns how long nothing may happen before a step of an operator without pauses is over.
+func ofStep(p Pace, s Step, slow float64) time.Duration {
 	switch {
 	case !s.Reached && s.Reconciling:
 		return Scaled(patient*p.Settle, slow)
@@ -114,8 +129,6 @@ func Enough(p Pace, s Step, slow float64) time.Duration {
 		return Scaled(patient*p.Unsure, slow)
 	case s.Unready && !s.Refused && !s.Expected:
 		return Scaled(hopeful*p.Unsure, slow)
-	case s.First && p.Listen > 0:
-		return Scaled(p.Listen, slow)
 	case s.Refused:
 		return p.Quiet
 	case !s.Expected:
@@ -129,7 +142,9 @@ func Enough(p Pace, s Step, slow float64) time.Duration {
 }
 
 // Longest returns the longest time for which nothing may have to happen before a step is over, on a cluster of usual speed.
-func Longest(p Pace) time.Duration { return max(p.Quiet, p.Listen, patient*max(p.Settle, p.Unsure)) }
+func Longest(p Pace) time.Duration {
+	return max(p.Quiet, p.Listen, p.Pause, patient*max(p.Settle, p.Unsure))
+}
 
 // Scaled returns a duration scaled for a cluster that is slower than usual.
 func Scaled(d time.Duration, slow float64) time.Duration { return time.Duration(float64(d) * slow) }

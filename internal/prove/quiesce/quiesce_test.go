@@ -14,7 +14,7 @@ import (
 // given is a scenario: observations in order, until the step is over. Each observation lists only the values that differ
 // from the defaults.
 type given struct {
-	Pace struct{ Quiet, Settle, Unsure, Listen, Patience string }
+	Pace struct{ Quiet, Settle, Unsure, Listen, Pause, Patience string }
 	Seen []struct {
 		At, Quiet, Left, Failed, Busy, Churns string
 		Slow                                  float64
@@ -32,7 +32,7 @@ func TestScenarios(t *testing.T) {
 		}
 		p := Pace{
 			Quiet: duration(t, g.Pace.Quiet, 300*time.Millisecond), Settle: duration(t, g.Pace.Settle, 3*time.Second), Unsure: duration(t, g.Pace.Unsure, time.Second),
-			Listen: duration(t, g.Pace.Listen, 0), Patience: duration(t, g.Pace.Patience, 30*time.Second),
+			Listen: duration(t, g.Pace.Listen, 0), Pause: duration(t, g.Pace.Pause, 0), Patience: duration(t, g.Pace.Patience, 30*time.Second),
 		}
 		var out strings.Builder
 		for _, one := range g.Seen {

@@ -7,11 +7,13 @@ import (
 	"github.com/operon-framework/operon/internal/prove/finding"
 )
 
-// medianRun returns the median duration of the runs.
+// medianRun returns the median duration of the runs that were completed.
 func (r *Report) medianRun() time.Duration {
 	var all []time.Duration
 	for _, run := range r.Runs {
-		all = append(all, run.Took)
+		if run.Verdict != Aborted {
+			all = append(all, run.Took)
+		}
 	}
 	return median(all)
 }

@@ -331,7 +331,8 @@ func clean() report.Report {
 
 func interrupted() report.Report {
 	r := withRuns(base(), 9)
-	r.Plans = report.Plans{Planned: 24, Run: 9, Skipped: 15}
+	r.Plans = report.Plans{Planned: 25, Run: 9, Skipped: 15, Aborted: 1}
+	r.Runs = append(r.Runs, report.Run{Plan: "conflict | sample", Took: time.Minute, Verdict: report.Aborted, Problem: "prepare namespace prove-1: no response"})
 	r.Interrupted, r.Took = true, 14*time.Second
 	return r
 }

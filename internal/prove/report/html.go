@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -178,13 +179,16 @@ func figuresOf(r *Report) []figure {
 	if r.Plans.Void > 0 {
 		all = append(all, figure{fmt.Sprint(r.Plans.Void), "did not fire"})
 	}
+	if r.Plans.Aborted > 0 {
+		all = append(all, figure{fmt.Sprint(r.Plans.Aborted), "not completed"})
+	}
 	return all
 }
 
 func (r *Report) runView(i int) runView {
 	run := &r.Runs[i]
 	view := runView{
-		Number: i + 1, Plan: short(terminal.Line(run.Plan), 300), Why: short(terminal.Line(run.Why), 300),
+		Number: i + 1, Plan: short(terminal.Line(run.Plan), 300), Why: short(terminal.Line(cmp.Or(run.Problem, run.Why)), 300),
 		Class: FaultClass(run.Faults), Took: took(run.Took), Verdict: string(run.Verdict),
 	}
 	for _, key := range run.Findings {

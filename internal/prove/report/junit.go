@@ -111,19 +111,21 @@ func (s *testSuite) add(c testCase) {
 func (r *Report) caseOf(i int) testCase {
 	run := &r.Runs[i]
 	c := testCase{Name: terminal.Clean(run.Plan), Class: terminal.Clean(FaultClass(run.Faults)), Time: seconds(run.Took), took: run.Took}
-	var shown []int
+	var failures []int
 	for _, key := range run.Findings {
 		if at := r.byKey(key); at >= 0 && r.Findings[at].Fails() {
-			shown = append(shown, at)
+			failures = append(failures, at)
 		}
 	}
 	switch {
-	case len(shown) > 0:
-		c.Failure = r.failureOf(shown)
+	case len(failures) > 0:
+		c.Failure = r.failureOf(failures)
 	case run.Verdict == Failed:
 		c.Failure = &failure{Message: "the test case is " + string(run.Verdict), Type: string(run.Verdict)}
 	case run.Verdict == Void:
 		c.Skipped = &skipped{"the fault did not fire"}
+	case run.Verdict == Aborted:
+		c.Skipped = &skipped{terminal.Clean(short("it could not be completed: "+run.Problem, shown))}
 	}
 	return c
 }

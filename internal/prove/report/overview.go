@@ -84,6 +84,16 @@ func (r *Report) repeat() string {
 	return ""
 }
 
+// Problem returns why the first run that could not be completed could not, or "".
+func (r *Report) Problem() string {
+	for i := range r.Runs {
+		if r.Runs[i].Verdict == Aborted {
+			return r.Runs[i].Problem
+		}
+	}
+	return ""
+}
+
 // untested describes how many test cases show nothing, and why.
 func (r *Report) untested() string {
 	var missed []string
@@ -96,6 +106,9 @@ func (r *Report) untested() string {
 	}
 	if r.Plans.Void > 0 {
 		missed = append(missed, fmt.Sprintf("%s, the fault did not fire", plural.Count(r.Plans.Void, "test case")))
+	}
+	if r.Plans.Aborted > 0 {
+		missed = append(missed, fmt.Sprintf("%s, could not be completed (%s)", plural.Count(r.Plans.Aborted, "test case"), short(r.Problem(), 300)))
 	}
 	return strings.Join(missed, "; ")
 }

@@ -39,7 +39,7 @@ func Redact(r Report) Report {
 	r.Runs = slices.Clone(r.Runs)
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		run.Plan, run.Why, run.Findings = m.text(run.Plan), m.text(run.Why), m.texts(run.Findings)
+		run.Plan, run.Why, run.Problem, run.Findings = m.text(run.Plan), m.text(run.Why), m.text(run.Problem), m.texts(run.Findings)
 	}
 	r.Timelines = slices.Clone(r.Timelines)
 	for i := range r.Timelines {

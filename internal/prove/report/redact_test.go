@@ -59,7 +59,7 @@ func confiding() report.Report {
 		Exits: []runlog.Exit{{Step: other, Panic: password, Log: []string{other}}},
 	}
 	return report.Report{
-		Runs:     []report.Run{{Plan: "kill " + other, Why: password, Findings: []string{f.Key()}, Verdict: report.Failed}},
+		Runs:     []report.Run{{Plan: "kill " + other, Why: password, Problem: "it said " + password, Findings: []string{f.Key()}, Verdict: report.Failed}},
 		Findings: []finding.Finding{f}, Timelines: []report.Timeline{{Key: f.Key(), Failing: course, Reference: &course}},
 		Notes: []string{"not covered: " + other},
 	}

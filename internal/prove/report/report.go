@@ -27,6 +27,9 @@ type Report struct {
 	Budget time.Duration `json:"budget,omitempty"`
 	// Seed is the seed of the choice between equal alternatives.
 	Seed int64 `json:"seed"`
+	// Pause is how long the operator is given in each step to continue after a pause, because it does not react to each change at once. 0 means
+	// that it does.
+	Pause time.Duration `json:"pause,omitempty"`
 	// Plans counts them.
 	Plans Plans `json:"plans"`
 	// Checked contains the properties that were checked. The properties without a finding held.
@@ -63,6 +66,8 @@ type Plans struct {
 	Skipped int `json:"skipped,omitempty"`
 	// Void is the number of executed plans whose fault was not injected.
 	Void int `json:"void,omitempty"`
+	// Aborted is the number of plans whose run could not be completed. They are not part of Run.
+	Aborted int `json:"aborted,omitempty"`
 }
 
 // Verdict is the result of a run.
@@ -78,6 +83,8 @@ const (
 	Flaky Verdict = "flaky"
 	// Void means that the fault was not injected, so the run shows nothing.
 	Void Verdict = "void"
+	// Aborted means that the run could not be completed, for example because the API server did not respond.
+	Aborted Verdict = "aborted"
 )
 
 // Run is one executed plan.
@@ -91,6 +98,8 @@ type Run struct {
 	Verdict Verdict       `json:"verdict"`
 	// Findings contains the Keys of the findings that the run shows.
 	Findings []string `json:"findings,omitempty"`
+	// Problem is the reason why the run could not be completed.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Rights contains what the runs show about the operator's permissions.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -28,10 +29,14 @@ func (p *page) summary(r *Report, files []File) {
 	}
 }
 
-// covered describes the classes of faults, with the number of runs of each.
+// covered describes the classes of faults, with the number of completed runs of each.
 func covered(r *Report) string {
 	var parts []string
 	for _, s := range r.suites() {
+		s.Runs = slices.DeleteFunc(s.Runs, func(i int) bool { return r.Runs[i].Verdict == Aborted })
+		if len(s.Runs) == 0 {
+			continue
+		}
 		parts = append(parts, fmt.Sprintf("%d× %s", len(s.Runs), s.Class))
 	}
 	return strings.Join(parts, ", ")

@@ -23,9 +23,9 @@ func TestPaceWaitsForPolls(t *testing.T) {
 	t.Parallel()
 	pace := Pace{}.withDefaults()
 	for period, want := range map[time.Duration]time.Duration{0: pace.Unsure, pace.Unsure / 4: pace.Unsure, pace.Unsure: 2 * pace.Unsure} {
-		got := pace.times(requestlog.Rhythm{{Verb: "get", Every: period}, {Verb: "list", Every: period / 2}})
-		if got.Unsure != want || got.Settle != pace.Settle {
-			t.Errorf("with requests every %s, Unsure is %s and Settle is %s, want %s and %s", period, got.Unsure, got.Settle, want, pace.Settle)
+		times := pace.times(requestlog.Rhythm{{Verb: "get", Every: period}, {Verb: "list", Every: period / 2}})
+		if got := quiesce.Enough(times, quiesce.Step{Reached: true}, 1); got != want {
+			t.Errorf("with requests every %s, a step is over after %s, want %s", period, got, want)
 		}
 	}
 }
@@ -35,10 +35,12 @@ func TestPaceWaitsForPolls(t *testing.T) {
 func TestPatienceIsEnough(t *testing.T) {
 	t.Parallel()
 	for _, settle := range []time.Duration{0, time.Second, 6 * time.Second, 30 * time.Second} {
-		pace := Pace{Settle: 10 * settle, Unsure: 3 * settle, Listen: 2 * settle}.WithPatience(time.Minute).withDefaults()
-		for _, step := range []quiesce.Step{{}, {Reconciling: true}, {Reached: true, Unready: true}, {Reached: true, First: true}} {
-			if enough := quiesce.Enough(pace.times(nil), step, 1); pace.Patience <= enough {
-				t.Errorf("with --settle %s, %+v needs %s of quiet, and the step ends after %s", settle, step, enough, pace.Patience)
+		for _, pause := range []time.Duration{0, 10 * time.Second, 45 * time.Second} {
+			pace := Pace{Settle: 10 * settle, Unsure: 3 * settle, Listen: 2 * settle, Pause: pause}.WithPatience(time.Minute).withDefaults()
+			for _, step := range []quiesce.Step{{}, {Reconciling: true}, {Reached: true, Unready: true}, {Reached: true, First: true}} {
+				if needed := 2*pause + quiesce.Enough(pace.times(nil), step, 1); pace.Patience <= needed {
+					t.Errorf("with --settle %s and two pauses of %s, %+v needs %s, and ends after %s", settle, pause, step, needed, pace.Patience)
+				}
 			}
 		}
 	}

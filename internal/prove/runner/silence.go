@@ -28,6 +28,8 @@ type Pace struct {
 	Settle time.Duration
 	// Unsure is how long nothing may happen if no state is expected. The default is 1 s.
 	Unsure time.Duration
+	// Pause is how long the operator is known to do nothing before it continues. The default is zero.
+	Pause time.Duration
 	// Patience is the maximum duration of a step. The default is 30 s.
 	Patience time.Duration
 	// Listen is how long the operator is observed at the end of the first step, after it became
@@ -42,17 +44,21 @@ type Pace struct {
 
 // times returns the durations that decide when a step is over. An operator that polls may notice a change only with its next request.
 func (p Pace) times(rhythm requestlog.Rhythm) quiesce.Pace {
-	notices := 2 * rhythm.Period()
-	return quiesce.Pace{Quiet: p.Quiet, Settle: max(p.Settle, notices), Unsure: max(p.Unsure, notices), Listen: p.Listen, Patience: p.Patience}
+	return quiesce.Pace{
+		Quiet: p.Quiet, Settle: p.Settle, Unsure: p.Unsure, Listen: p.Listen, Pause: max(p.Pause, 2*rhythm.Period()), Patience: p.Patience,
+	}
 }
 
 // WithPatience returns the pace with a patience of at least this, and longer than the longest time for which nothing may have to happen: the work
-// takes time, too.
+// takes time, too, and the operator may pause several times.
 func (p Pace) WithPatience(least time.Duration) Pace {
 	p.Patience = least
-	p.Patience = max(least, quiesce.Longest(p.withDefaults().times(nil))*3/2)
+	p.Patience = max(least, quiesce.Longest(p.withDefaults().times(nil))*3/2) + mostPauses*p.Pause
 	return p
 }
+
+// mostPauses is the number of pauses that a step may have.
+const mostPauses = 3
 
 func (p Pace) withDefaults() Pace {
 	if p.Patience <= 0 {

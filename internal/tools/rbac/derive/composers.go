@@ -119,7 +119,7 @@ func (d *deriving) options(of *composer, u *unit, from ast.Expr) {
 }
 
 // manageOptions lists the options of Manage that need permissions.
-var manageOptions = []string{"MigrateStorage", "ApplySets", "Rules", "WithoutStatus"}
+var manageOptions = []string{"MigrateStorage", "ApplySets", "RetireFinalizers", "Rules", "WithoutStatus"}
 
 func (d *deriving) inManage(c call) bool {
 	return slices.ContainsFunc(d.calls, func(other call) bool {

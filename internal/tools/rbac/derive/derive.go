@@ -97,7 +97,7 @@ func (d *deriving) mayNamed(verbs []string, of kind, name, namespace, why string
 // reached finds the permissions that a composer's methods need.
 func (d *deriving) reached(c *composer) {
 	sites := d.walk(c)
-	held := c.has("ComposeExternal", "Finalize") || len(c.options["ApplySets"]) > 0 || d.shards
+	held := c.has("ComposeExternal", "Finalize") || len(c.options["ApplySets"])+len(c.options["RetireFinalizers"]) > 0 || d.shards
 	declares := false
 	for _, s := range sites {
 		switch {

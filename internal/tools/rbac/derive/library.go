@@ -11,12 +11,12 @@ import (
 func (d *deriving) library(c *composer, s *site) {
 	switch {
 	case isOf(s.callee, stepsPath, "Job"):
-		d.may([]string{"get", "list", "watch", "create", "delete"}, jobs, "task.Job")
+		d.may([]string{"get", "list", "watch", "create", "delete"}, jobs, "steps.Job")
 	case isOf(s.callee, stepsPath, "Exec", "Save", "Load"):
 		d.mayOn([]string{"get", "create"}, pods, "exec", "task."+s.callee.Name())
 	case isOf(s.callee, stepsPath, "Scale"):
-		for _, of := range d.kindsOf(s.call, 3, "task.Scale") {
-			d.mayOn([]string{"get", "update"}, of, "scale", "task.Scale")
+		for _, of := range d.kindsOf(s.call, 3, "steps.Scale") {
+			d.mayOn([]string{"get", "update"}, of, "scale", "steps.Scale")
 		}
 	case isOf(s.callee, stepsPath, "Until"):
 		for _, of := range d.kindsOf(s.call, 1, "task.Until") {

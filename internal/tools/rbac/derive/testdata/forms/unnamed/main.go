@@ -15,7 +15,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=delete
 // +kubebuilder:rbac:groups="",namespace=kube-system,resources=configmaps,verbs=get
 
-func main() { operon.Main(os.Args[0], operon.Manage(Shops{})) }
+func main() {
+	operon.Main(os.Args[0], operon.Manage(Shops{}, operon.RetireFinalizers("shops.example.com/old")))
+}
 
 type Shops struct{}
 
