@@ -14,7 +14,8 @@ func (p *page) overview(r *Report) {
 	p.put("")
 	p.labelled("done", plain, done(r))
 	p.list("failed", red, r.failed())
-	if command := r.repeat(); command != "" {
+	if file := r.firstFile(); file != "" {
+		command := p.replay(file)
 		p.put("   " + p.Paint(dim, terminal.Pad("repeat", labels)) + p.Paint(bold, command)) // in one line, to be copied
 	}
 	if missed := r.untested(); missed != "" {
@@ -74,11 +75,11 @@ func titleOf(f *finding.Finding) string {
 	return title
 }
 
-// repeat returns the command that repeats the first failure that has a plan file. It returns "" if there is none.
-func (r *Report) repeat() string {
+// firstFile returns the plan file of the first failure that has one. It returns "" if there is none.
+func (r *Report) firstFile() string {
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Fails() && f.File != "" {
-			return ReplayCommand(f.File)
+			return f.File
 		}
 	}
 	return ""

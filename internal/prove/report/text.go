@@ -21,7 +21,7 @@ type File struct {
 // the list of written files.
 func Text(w io.Writer, r Report, look Look, files ...File) error {
 	r = Redact(r)
-	p := &page{Look: look}
+	p := &page{Look: look, trusts: len(r.Operator.Command) > 0}
 	p.headline(&r)
 	p.overview(&r)
 	for i := range r.Findings {
@@ -35,6 +35,9 @@ func Text(w io.Writer, r Report, look Look, files ...File) error {
 // page collects lines.
 type page struct {
 	Look
+	// trusts means that the reader has just run the operator's command, and may trust plan files that name it.
+	trusts bool
+
 	text strings.Builder
 }
 
@@ -132,7 +135,7 @@ func (p *page) finding(number int, f *finding.Finding) {
 	p.differences(f)
 	p.log(f)
 	if f.File != "" {
-		p.put("", "   "+p.Paint(bold, ReplayCommand(f.File)))
+		p.put("", "   "+p.Paint(bold, p.replay(f.File)))
 	}
 }
 
@@ -155,7 +158,17 @@ func toneOfFinding(f *finding.Finding) string {
 	return yellow
 }
 
-// ReplayCommand returns the command that repeats the run of a plan file.
+// replay returns the command that repeats the run of a plan file, for the user who wrote the file.
+func (p *page) replay(file string) string {
+	command := ReplayCommand(file)
+	if p.trusts {
+		command = strings.Replace(command, "--replay", "--trust-file --replay", 1)
+	}
+	return command
+}
+
+// ReplayCommand returns the command that repeats the run of a plan file. It asks for consent if the file names a command: the reader may have
+// received the file from somebody else.
 func ReplayCommand(file string) string {
 	if strings.Trim(file, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=@:+,") != "" {
 		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
