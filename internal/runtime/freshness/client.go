@@ -130,6 +130,11 @@ func (c overlaid) write(object client.Object, dryRun []string, send func() error
 	}
 	name := client.ObjectKeyFromObject(object)
 	flights := c.overlay.begin(f.GroupVersionKind, name)
+	defer func() {
+		for _, flight := range flights {
+			flight.Abandoned()
+		}
+	}()
 	err = send()
 	made := client.ObjectKeyFromObject(object)
 	for f, flight := range flights {

@@ -43,6 +43,27 @@ func TestWhatOfAStatusIsNews(t *testing.T) {
 	}
 }
 
+// A write whose code panics holds nothing back afterwards, and what arrived during it is news.
+func TestAWriteThatPanics(t *testing.T) {
+	t.Parallel()
+	e := NewEchoes()
+	func() {
+		defer func() { _ = recover() }()
+		write := e.Begin(at("10"), Status, 10)
+		defer write.Abandoned()
+		panic("the status cannot be written as JSON")
+	}()
+	if e.Is(at("11"), Status) {
+		t.Error("a later state is held back")
+	}
+	write := e.Begin(at("11"), Status, 11)
+	write.Wrote(FormOf(at("12")))
+	write.Abandoned() // does nothing
+	if !e.Is(at("12"), Status) {
+		t.Error("the response is no echo any more")
+	}
+}
+
 // A write whose response arrives first is an echo once. A write that the watch skips is not waited for.
 func TestAnEchoIsHeldUntilTheWatchHasPassedIt(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ type Flight[K, O comparable] struct {
 	ledger *Ledger[K, O]
 	key    K
 	read   uint64
+	ended  bool
 }
 
 // Begin marks the start of a write before it is sent. read is the version on which it is based; only an exact ledger needs it.
@@ -30,7 +31,7 @@ func (l *Ledger[K, O]) Begin(key K, read uint64) *Flight[K, O] {
 	}
 	group.open++
 	group.read = max(group.read, read)
-	return &Flight[K, O]{l, key, read}
+	return &Flight[K, O]{ledger: l, key: key, read: read}
 }
 
 // Wrote ends a write that left the object in a state.
@@ -52,7 +53,16 @@ func (f *Flight[K, O]) Deleted(o O) (news bool) {
 // Failed ends a write that changed nothing as far as is known.
 func (f *Flight[K, O]) Failed() (news bool) { return f.land(nil) }
 
+// Abandoned ends a write that has not ended because the code that sends it panicked, for example when it writes an author's type as JSON. A
+// write that never ends would hold back all news of the object.
+func (f *Flight[K, O]) Abandoned() {
+	if !f.ended {
+		f.Failed()
+	}
+}
+
 func (f *Flight[K, O]) land(answer *entry[K, O]) (news bool) {
+	f.ended = true
 	news, tell := f.end(answer)
 	if tell != nil {
 		tell()

@@ -158,6 +158,7 @@ func (o *object[T]) patch(ctx context.Context, written client.Object, patch clie
 		return o.Client.Patch(ctx, written, patch, client.FieldOwner(o.manager))
 	}
 	write := o.echoes.Begin(o.before, freshness.Metadata, o.seen)
+	defer write.Abandoned()
 	if err := o.Client.Patch(ctx, written, patch, client.FieldOwner(o.manager)); err != nil {
 		o.missed = write.Failed() || o.missed
 		return err

@@ -55,6 +55,7 @@ func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 		patch = locked(o.before)
 	}
 	write := o.echoes.Begin(o.before, freshness.Status, o.seen)
+	defer write.Abandoned()
 	err := o.Client.Status().Patch(ctx, written, patch, client.FieldOwner(o.manager))
 	if fields := missing(err); len(fields) > 0 {
 		err = o.Client.Status().Patch(ctx, written, filled{patch, fields}, client.FieldOwner(o.manager))
