@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,11 +292,33 @@ func TestWebhookIsNotReached(t *testing.T) {
 	}
 }
 
+// A version without webhooks removes the registration of one with webhooks together with its Service: otherwise API servers would reject all
+// writes of the kind.
+func TestVersionWithoutWebhooks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.deaf(t, func(o *deploy.Options) { o.Image = "registry.example.com/gadget:1.0" })
+	f.edit(t, "config/rbac/role.yaml", rightsOfWebhooks, "")
+	made := f.mustDeploy(t, nil)
+	for _, want := range []string{"ValidatingWebhookConfiguration " + f.name, "Service " + f.namespace() + "/" + f.name + "-webhook"} {
+		if !slices.Contains(made.Pruned, want) {
+			t.Errorf("pruned %q, not %s", made.Pruned, want)
+		}
+	}
+	localtest.Eventually(t, "a write of the kind", func(ctx context.Context) error {
+		_, err := f.gadgets().Create(ctx, f.gadget("written"), dry)
+		return err
+	})
+}
+
+// rightsOfWebhooks is the rule by which an operator is recognized as one that serves webhooks.
+const rightsOfWebhooks = "- apiGroups: [admissionregistration.k8s.io]\n  resources: [validatingwebhookconfigurations]\n  verbs: [get]\n"
+
 // registersWebhook registers webhooks that no server answers for the operator. One of them is for another kind in the test's
 // namespace, and shows when API servers have received both.
 func (f *fixture) registersWebhook(t *testing.T) {
 	t.Helper()
-	f.edit(t, "config/rbac/role.yaml", "rules:\n", "rules:\n- apiGroups: [admissionregistration.k8s.io]\n  resources: [validatingwebhookconfigurations]\n  verbs: [get]\n")
+	f.edit(t, "config/rbac/role.yaml", "rules:\n", "rules:\n"+rightsOfWebhooks)
 	hooks := f.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	none := admissionv1.SideEffectClassNone
 	hook := func(name, group, resource string, in *metav1.LabelSelector) admissionv1.ValidatingWebhook {

@@ -25,6 +25,8 @@ type data struct {
 	ours, leaving, staying []*unstructured.Unstructured
 	// users are other deployments that use a definition, by its name.
 	users map[string]*record
+	// namesake is another deployment of the same operator, or nil.
+	namesake *record
 	// converted are definitions whose versions the operator converts.
 	converted []string
 }
@@ -40,6 +42,9 @@ func (u *undeployer) findData(ctx context.Context) (*data, error) {
 		return nil, err
 	}
 	for _, other := range others {
+		if other.operator == u.record.operator && other.id() != u.record.id() {
+			found.namesake = other
+		}
 		for _, name := range other.definitions {
 			if other.id() != u.record.id() {
 				found.users[name] = other

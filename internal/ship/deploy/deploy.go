@@ -59,6 +59,9 @@ type deployer struct {
 	before   *record // nil for a first deployment
 	items    []*item
 	result   *Result
+	// created is the namespace that this process created, or nil. begun reports that this process wrote the record.
+	created *unstructured.Unstructured
+	begun   bool
 }
 
 // item is one object of the deployment.
@@ -290,6 +293,11 @@ func (d *deployer) foretell(ctx context.Context) error {
 		}
 	}
 	surplus, err := d.surplus(ctx)
+	if err == nil && d.abandons(surplus) {
+		var registered []*unstructured.Unstructured
+		registered, err = d.cluster.registered(ctx, d.record, callingKinds)
+		surplus = append(registered, surplus...)
+	}
 	for _, object := range surplus {
 		d.result.Pruned = append(d.result.Pruned, addressOf(object))
 	}

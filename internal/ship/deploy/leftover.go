@@ -22,15 +22,6 @@ const (
 	shardsLabel = "operon.dev/shards"
 )
 
-// runtimeKinds lists cluster-scoped kinds of objects that an operator registers while it runs.
-var runtimeKinds = []schema.GroupVersionResource{
-	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
-	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
-	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
-	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
-	{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
-}
-
 // ownKinds lists kinds of objects that the operator creates in its namespace.
 var ownKinds = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "secrets"},
@@ -39,14 +30,15 @@ var ownKinds = []schema.GroupVersionResource{
 
 // removeOwn deletes the objects that the operator created for itself. If they remained, API servers would try to call it.
 func (u *undeployer) removeOwn(ctx context.Context) error {
-	var all []*unstructured.Unstructured
-	for _, kind := range runtimeKinds {
-		found, err := u.cluster.List(ctx, kind, "", managedByLabel+"="+u.record.operator)
-		if err != nil {
-			return err
-		}
-		all = append(all, found...)
+	all, err := u.cluster.registered(ctx, u.record, callingKinds)
+	if err != nil {
+		return err
 	}
+	policies, err := u.policies(ctx)
+	if err != nil {
+		return err
+	}
+	all = append(all, policies...)
 	for _, kind := range ownKinds {
 		found, err := u.cluster.List(ctx, kind, u.record.namespace, "")
 		if err != nil {
@@ -57,13 +49,30 @@ func (u *undeployer) removeOwn(ctx context.Context) error {
 	return u.remove(ctx, all)
 }
 
-// made reports whether a Secret or Lease in the namespace belongs to the operator.
+// policies returns the policies that the operator registered. It returns none while the same operator is deployed in another namespace: nothing
+// in a policy says which of the two registered it, and a policy without an operator does no harm.
+func (u *undeployer) policies(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	if u.data.namesake != nil {
+		return nil, nil
+	}
+	var all []*unstructured.Unstructured
+	for _, kind := range policyKinds {
+		found, err := u.cluster.List(ctx, kind, "", managedByLabel+"="+u.record.operator)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, slices.DeleteFunc(found, isChild)...)
+	}
+	return all, nil
+}
+
+// made reports whether a Secret or Lease in the namespace belongs to the operator itself, rather than to a custom resource.
 func (u *undeployer) made(object *unstructured.Unstructured) bool {
 	name, labels := object.GetName(), object.GetLabels()
 	if object.GetKind() == "Lease" {
 		return name == u.record.operator || name == u.record.operator+"-kinds" || labels[shardsLabel] == u.record.operator
 	}
-	return labels[managedByLabel] == u.record.operator
+	return labels[managedByLabel] == u.record.operator && !isChild(object)
 }
 
 // removeNamespaces deletes the operator's namespace, unless it contains objects of another client.

@@ -34,7 +34,7 @@ type record struct {
 	// definitions are the definitions that the operator uses, regardless of their origin.
 	definitions []string
 	image       string
-	// begun identifies the process that deploys it for the first time, with a unique word. It is empty after this is done.
+	// begun identifies the process that deploys it, with a unique word. It is empty after this is done.
 	begun string
 }
 
@@ -92,10 +92,8 @@ func (r *record) object() *unstructured.Unstructured {
 		spaces = append(spaces, space)
 	}
 	slices.Sort(spaces)
-	data := map[string]any{"operator": r.operator, "image": r.image, "definitions": strings.Join(r.definitions, ",")}
-	if r.begun != "" {
-		data["begun"] = r.begun
-	}
+	// An empty word is written, too: a field that an apply leaves out stays as another field manager set it.
+	data := map[string]any{"operator": r.operator, "image": r.image, "definitions": strings.Join(r.definitions, ","), "begun": r.begun}
 	made := &unstructured.Unstructured{Object: map[string]any{"data": data}}
 	made.SetAPIVersion("v1")
 	made.SetKind("ConfigMap")

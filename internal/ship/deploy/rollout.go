@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"slices"
 	"time"
 
@@ -34,6 +37,8 @@ type rollout struct {
 	ready     int32
 	simulated bool
 
+	// unread is the error of the last attempt to read the pods, if the API server did not answer.
+	unread  error
 	said    string
 	trouble trouble
 	since   time.Time
@@ -53,9 +58,10 @@ func (r *rollout) wait(ctx context.Context) error {
 		if done {
 			return nil
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !passing(err) {
 			return err
 		}
+		r.unread = err
 		select {
 		case <-ctx.Done():
 			return r.late(ctx)
@@ -64,8 +70,21 @@ func (r *rollout) wait(ctx context.Context) error {
 	}
 }
 
+// passing reports whether the API server may answer again later: it is restarted, has no leader of etcd, or is busy.
+func passing(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		var network net.Error
+		return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+	}
+	return status.Status().Code >= http.StatusInternalServerError || apierrors.IsTooManyRequests(err)
+}
+
 // late returns the error after the timeout.
 func (r *rollout) late(ctx context.Context) error {
+	if r.unread != nil && !errors.Is(r.unread, ctx.Err()) {
+		return fmt.Errorf("%w: the API server does not answer: %w", context.Cause(ctx), r.unread)
+	}
 	if r.trouble.text == "" {
 		return fmt.Errorf("%w: %s", context.Cause(ctx), r.said)
 	}
@@ -153,13 +172,18 @@ func (r *rollout) newest(ctx context.Context, deployment *appsv1.Deployment) (st
 	return "", nil
 }
 
-// pods returns the pods of the Deployment.
+// pods returns the pods of the Deployment that have not ended. Evicted pods, and pods of a node that was shut down, may remain for long, and
+// others take their place.
 func (r *rollout) pods(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.Pod, error) {
 	list, err := r.cluster.typed.CoreV1().Pods(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
 	if err != nil {
 		return nil, err
 	}
-	return list.Items, nil
+	return slices.DeleteFunc(list.Items, hasEnded), nil
+}
+
+func hasEnded(pod corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // progress reports the progress after each change.
@@ -183,11 +207,12 @@ func (r *rollout) judge(ctx context.Context, deployment *appsv1.Deployment, pods
 	}
 	r.trouble = found
 	stands := time.Since(r.since) >= timing.grace
+	final := stands && (!found.again || time.Since(r.since) >= timing.secondTry)
 	if found.text != "" && !r.told && (stands || !found.usual) {
 		r.told = true
 		r.target.say("%s", found.text)
 	}
-	if found.text == "" || !found.lasting || !stands {
+	if found.text == "" || !found.lasting || !final {
 		return nil
 	}
 	return errors.New(found.tell(ctx, r))

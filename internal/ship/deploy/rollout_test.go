@@ -98,6 +98,16 @@ func TestContainersHaveToStay(t *testing.T) {
 	})
 }
 
+// A pod that was evicted remains, and says nothing about the pod in its place.
+func TestPodsThatHaveEnded(t *testing.T) {
+	t.Parallel()
+	for phase, want := range map[corev1.PodPhase]bool{corev1.PodFailed: true, corev1.PodSucceeded: true, corev1.PodRunning: false, corev1.PodPending: false} {
+		if got := hasEnded(corev1.Pod{Status: corev1.PodStatus{Phase: phase}}); got != want {
+			t.Errorf("%s: ended %t", phase, got)
+		}
+	}
+}
+
 // If a container has ended again since it was checked, its log is no longer the log of the previous container.
 func TestLogsOfWhatEndedAgain(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,8 @@ type trouble struct {
 	reason, text string
 	// lasting reports that the trouble does not end automatically.
 	lasting bool
+	// again reports that Kubernetes tries again after a while, and may succeed: the trouble has to last longer to be final.
+	again bool
 	// usual reports that every pod has this trouble shortly after its start, so that it is reported only if it lasts.
 	usual bool
 	// pod and container have a log with more information; previous selects the log of the previous container.
@@ -117,7 +119,7 @@ func notMade(message string) trouble {
 	case strings.Contains(message, "violates PodSecurity"):
 		return trouble{reason: "security", text: "Pod Security of the namespace rejects the pods: " + message, lasting: true}
 	}
-	return trouble{reason: "refused", text: "the pods are rejected: " + message, lasting: true}
+	return trouble{reason: "refused", text: "the pods are rejected: " + message, lasting: true, again: strings.Contains(message, "failed calling webhook")}
 }
 
 // troubleIn returns the trouble of a pod.
@@ -142,7 +144,7 @@ func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) troubl
 	}
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError":
-		return trouble{reason: "image", lasting: true, text: fmt.Sprintf("pod %s: the image %s cannot be pulled%s; %s", pod.Name, container.Image, said(waiting.Message), adviceOfPull(waiting.Message))}
+		return trouble{reason: "image", lasting: true, again: !refusesPull(waiting), text: fmt.Sprintf("pod %s: the image %s cannot be pulled%s; %s", pod.Name, container.Image, said(waiting.Message), adviceOfPull(waiting.Message))}
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 		return trouble{reason: waiting.Reason, lasting: true, text: fmt.Sprintf("pod %s cannot be started%s%s", pod.Name, said(waiting.Message), advice(waiting.Message))}
 	case "CrashLoopBackOff":
@@ -194,6 +196,20 @@ func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble 
 		return trouble{reason: "unready", usual: true, pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs, but is not ready: its probe /readyz fails, for example while webhooks are not served", pod.Name)}
 	}
 	return trouble{}
+}
+
+// refusesPull reports whether another attempt to pull an image would fail as well. Registries that are busy or being restarted answer again later.
+func refusesPull(waiting *corev1.ContainerStateWaiting) bool {
+	if waiting.Reason == "ErrImageNeverPull" || waiting.Reason == "InvalidImageName" {
+		return true
+	}
+	return slices.ContainsFunc(finalAnswers, func(text string) bool { return strings.Contains(waiting.Message, text) })
+}
+
+// finalAnswers are parts of messages about images that another attempt does not pull either.
+var finalAnswers = []string{
+	"not found", "NotFound", "401 Unauthorized", "403 Forbidden", "authorization failed", "no match for platform", "x509:", "no space left on device",
+	"invalid reference format",
 }
 
 // adviceOfPull describes what to do about an image that cannot be pulled.

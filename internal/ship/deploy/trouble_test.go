@@ -32,6 +32,7 @@ func TestTrouble(t *testing.T) {
 		lasting bool
 	}{
 		"no such image":      {waiting("ErrImagePull", "rpc error: code = NotFound desc = not found"), "pod p: the image web:1 cannot be pulled: not found; check that it is in the registry", true},
+		"busy registry":      {unpulled("unexpected status from HEAD request: 503 Service Unavailable"), "cannot be pulled", true},
 		"a full disk":        {unpulled("write /x: no space left on device"), "no space left on device; the disk of the node is full: free space", true},
 		"no such platform":   {unpulled("no match for platform in manifest: not found"), "for another architecture than that of the node: build it with --platform", true},
 		"a certificate":      {unpulled("tls: failed to verify certificate: x509: certificate signed by unknown authority"), "does not trust the registry's certificate", true},
@@ -48,6 +49,9 @@ func TestTrouble(t *testing.T) {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{test.status}}}
 		pod.Spec.Containers = []corev1.Container{{Name: "operator", Resources: manifests.DefaultResources()}}
 		got := troubleOf(&appsv1.Deployment{}, []corev1.Pod{pod})
+		if test.status.State.Waiting != nil && test.status.State.Waiting.Reason == "ErrImagePull" && got.again != strings.HasPrefix(name, "busy") {
+			t.Errorf("%s: another attempt may succeed: %t", name, got.again)
+		}
 		if !strings.Contains(got.text, test.want) || test.want == "" && got.text != "" || got.lasting != test.lasting {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -233,7 +233,7 @@ func (u *undeployer) permitted(ctx context.Context) error {
 		return err
 	}
 	needs = append(append(needs, more...), rbac.Permission{Verb: "list", Resource: "pods", Namespace: u.record.namespace})
-	for _, kind := range runtimeKinds {
+	for _, kind := range slices.Concat(callingKinds, policyKinds) {
 		needs = append(needs, permissions(kind, "", "list", "delete")...)
 	}
 	for _, kind := range ownKinds {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -239,6 +240,8 @@ func TestKeepData(t *testing.T) {
 	f := newFixture(t)
 	f.mustDeploy(t, nil)
 	create(t, f.gadgets(), f.gadget("kept", f.group+"/minded"))
+	own, child := f.secret(t, "own", ""), f.secret(t, "password", "the UID of a Gadget")
+	t.Cleanup(func() { f.removeNamespace(t) })
 	removal, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.KeepData = true })
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
@@ -249,11 +252,74 @@ func TestKeepData(t *testing.T) {
 	if _, err := f.gadgets().Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
+	secrets := f.client.CoreV1().Secrets(f.namespace())
+	if _, err := secrets.Get(t.Context(), child, metav1.GetOptions{}); err != nil {
+		t.Errorf("a Secret that belongs to a custom resource: %v", err)
+	}
+	if _, err := secrets.Get(t.Context(), own, metav1.GetOptions{}); gone(err) != nil {
+		t.Errorf("a Secret that the operator made for itself: %v", gone(err))
+	}
 	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); gone(err) != nil {
 		t.Errorf("the ClusterRole: %v", gone(err))
 	}
 	if again := f.mustDeploy(t, nil); slices.Contains(again.Created, "CustomResourceDefinition gadgets."+f.group) {
 		t.Errorf("created %q", again.Created)
+	}
+}
+
+// secret creates a Secret of the operator in its namespace: for itself, or for the owner with a UID. It returns the name.
+func (f *fixture) secret(t *testing.T, name, owner string) string {
+	t.Helper()
+	labels := map[string]string{"app.kubernetes.io/managed-by": f.name}
+	if owner != "" {
+		labels["operon.dev/owner"] = "0d1f3b6c-5c9f-4a3e-9d0e-6a8f3a1c7b55"
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	if _, err := f.client.CoreV1().Secrets(f.namespace()).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// A deployment of the same operator in another namespace keeps its registrations, and so does a custom resource its children.
+func TestUndeployKeepsRegistrationsOfOthers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	hooks := f.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	register := func(name, namespace, owner string) {
+		labels := map[string]string{"app.kubernetes.io/managed-by": f.name}
+		if owner != "" {
+			labels["operon.dev/owner"] = owner
+		}
+		none := admissionv1.SideEffectClassNone
+		_, err := hooks.Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: f.name + "-" + name, Labels: labels},
+			Webhooks: []admissionv1.ValidatingWebhook{{
+				Name: name + "." + f.group, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+				ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: namespace, Name: "webhook"}},
+			}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := hooks.Delete(context.WithoutCancel(t.Context()), f.name+"-"+name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				t.Error(err)
+			}
+		})
+	}
+	register("own", f.namespace(), "")
+	register("other", f.env.Namespace, "")
+	register("child", f.namespace(), "0d1f3b6c-5c9f-4a3e-9d0e-6a8f3a1c7b55")
+	if _, said, err := f.undeploy(t, nil); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for name, stays := range map[string]bool{"own": false, "other": true, "child": true} {
+		_, err := hooks.Get(t.Context(), f.name+"-"+name, metav1.GetOptions{})
+		if stays && err != nil || !stays && gone(err) != nil {
+			t.Errorf("the registration %s stays %t: %v", name, stays, err)
+		}
 	}
 }
 

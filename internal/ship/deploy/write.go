@@ -21,13 +21,14 @@ func (d *deployer) carryOut(ctx context.Context) error {
 		return d.takeBack(ctx, err)
 	}
 	d.options.say("applied %s to %s: %d new, %d changed", plural.Count(len(d.items), "object"), d.cluster.Title, len(d.result.Created), len(d.result.Changed))
-	if err := d.prune(ctx); err != nil {
+	if err := d.ready(ctx); err != nil {
 		return err
 	}
-	d.record.begun = ""
-	if _, err := d.cluster.Apply(ctx, d.record.object()); err != nil {
-		return fmt.Errorf("write the record of the deployment: %w", err)
-	}
+	return d.complete(ctx)
+}
+
+// ready waits until the pods are ready and answer webhooks.
+func (d *deployer) ready(ctx context.Context) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, d.options.timeout(), fmt.Errorf("not ready after %s", d.options.timeout()))
 	defer cancel()
 	r := &rollout{cluster: d.cluster, target: d.options.Target, namespace: d.operator.Namespace, name: d.operator.Name}
@@ -41,17 +42,42 @@ func (d *deployer) carryOut(ctx context.Context) error {
 	return nil
 }
 
+// complete deletes the objects that are no longer part of the deployment, and writes the final record. Until the new pods are ready, the old ones
+// need their permissions.
+func (d *deployer) complete(ctx context.Context) error {
+	if err := d.undisturbed(ctx); err != nil {
+		return err
+	}
+	if err := d.prune(ctx); err != nil {
+		return err
+	}
+	d.record.begun = ""
+	if _, err := d.cluster.Apply(ctx, d.record.object()); err != nil {
+		return fmt.Errorf("write the record of the deployment: %w", err)
+	}
+	return nil
+}
+
+// undisturbed returns an error if another client has begun to deploy the operator in the meantime: what it created would be pruned.
+func (d *deployer) undisturbed(ctx context.Context) error {
+	stored, err := d.cluster.readRecord(ctx, d.record.operator, d.record.namespace)
+	if err != nil {
+		return err
+	}
+	if stored == nil || stored.begun != d.record.begun {
+		return fmt.Errorf("%w: nothing is pruned; `operon deploy` again when they are done", errBegun)
+	}
+	return nil
+}
+
 // write applies all objects: first the namespace and the record, with which the others can be found.
 func (d *deployer) write(ctx context.Context) error {
 	for _, one := range d.items {
 		if !isNamespace(one.want) {
 			continue
 		}
-		if err := d.applyOne(ctx, one); err != nil {
+		if err := d.writeNamespace(ctx, one); err != nil {
 			return err
-		}
-		if one.live == nil {
-			one.live = one.want
 		}
 	}
 	if err := d.rehearse(ctx); err != nil {
@@ -74,16 +100,39 @@ func (d *deployer) write(ctx context.Context) error {
 	return nil
 }
 
-// errBegun is the error of a first deployment that another client has started, too. The existing objects belong to that
+// writeNamespace applies a namespace. If it did not exist, it is created, so that it cannot be the one of another client.
+func (d *deployer) writeNamespace(ctx context.Context, one *item) error {
+	if one.live != nil {
+		return d.applyOne(ctx, one)
+	}
+	objects, err := d.cluster.Objects(one.want)
+	if err != nil {
+		return err
+	}
+	made, err := objects.Create(ctx, one.want, metav1.CreateOptions{FieldManager: manager})
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%w: it created %s meanwhile; `operon deploy` again when they are done", errBegun, addressOf(one.want))
+	}
+	if err != nil {
+		return fmt.Errorf("create %s: %w", addressOf(one.want), err)
+	}
+	d.created = made
+	if _, err := d.cluster.Apply(ctx, one.want); err != nil { // later deployments apply it, too
+		return fmt.Errorf("apply %s: %w", addressOf(one.want), err)
+	}
+	d.note(one)
+	one.live = one.want
+	return nil
+}
+
+// errBegun is the error of a deployment that another client has started, too. The existing objects belong to that
 // client.
 var errBegun = errors.New("another client has started to deploy it")
 
-// begin writes the record. Of two first deployments at the same time, only one can create it. A deployment that finds the
-// record of a first deployment that is not completed continues it, and replaces the word in the record by its own.
+// begin writes the record with a unique word. Of two first deployments at the same time, only one can create it. A later deployment, or one
+// that continues a deployment that was not completed, replaces the word, and thereby stops a deployment that is still at work.
 func (d *deployer) begin(ctx context.Context) error {
-	if d.before == nil || d.before.begun != "" {
-		d.record.begun = rand.Text()
-	}
+	d.record.begun = rand.Text()
 	record := d.record.with(d.before).object()
 	objects, err := d.cluster.Objects(record)
 	if err != nil {
@@ -100,6 +149,7 @@ func (d *deployer) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the record of the deployment: %w", err)
 	}
+	d.begun = true
 	return nil
 }
 
@@ -151,6 +201,9 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 // with their objects from an earlier deployment, or all objects of a deployment without a record. If another client has
 // continued the deployment, all objects are kept, because they cannot be distinguished.
 func (d *deployer) undo(ctx context.Context) error {
+	if !d.begun { // nothing else was written
+		return d.undoNamespace(ctx)
+	}
 	stored, err := d.cluster.Get(ctx, d.record.object())
 	if err != nil {
 		return err
@@ -166,13 +219,22 @@ func (d *deployer) undo(ctx context.Context) error {
 	if stored != nil {
 		made = append(made, stored)
 	}
-	u := &undeployer{options: UndeployOptions{Target: d.options.Target}, cluster: d.cluster, record: d.record, result: &Removal{}}
-	others := func(object *unstructured.Unstructured) bool { return !isNamespace(object) }
-	namespaces := slices.DeleteFunc(slices.Clone(made), others)
-	if err := u.remove(ctx, slices.DeleteFunc(made, isNamespace)); err != nil {
+	if err := d.undeployer().remove(ctx, slices.DeleteFunc(made, isNamespace)); err != nil {
 		return err
 	}
-	return u.remove(ctx, namespaces)
+	return d.undoNamespace(ctx)
+}
+
+// undoNamespace deletes the namespace that this process created, unless another client has put something into it.
+func (d *deployer) undoNamespace(ctx context.Context) error {
+	if d.created == nil {
+		return nil
+	}
+	return d.undeployer().removeNamespaces(ctx, []*unstructured.Unstructured{d.created})
+}
+
+func (d *deployer) undeployer() *undeployer {
+	return &undeployer{options: UndeployOptions{Target: d.options.Target}, cluster: d.cluster, record: d.record, result: &Removal{}}
 }
 
 func (d *deployer) wasThere(object *unstructured.Unstructured) bool {
@@ -223,6 +285,11 @@ func (d *deployer) prune(ctx context.Context) error {
 	surplus, err := d.surplus(ctx)
 	if err != nil {
 		return fmt.Errorf("find objects that are no longer deployed: %w", err)
+	}
+	if d.abandons(surplus) {
+		if err := d.unregister(ctx); err != nil {
+			return err
+		}
 	}
 	for _, object := range surplus {
 		if kube.IsCRD(object) {
