@@ -50,7 +50,7 @@ func (e Engine) Load(w *engine.Watch) (engine.Program, error) {
 		Composer: c.withHooks(),
 		Options:  []operon.ManageOption{operon.RetireFinalizers(retired...)},
 		Setup:    operon.Setup(c.cluster.learn),
-		Files:    []string{path},
+		Files:    loaded.paths(path),
 		Image:    engine.Image{Dir: "/opt/helm"},
 	}, nil
 }

@@ -2,6 +2,8 @@ package helm
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 
 	release "helm.sh/helm/v4/pkg/release/v1"
@@ -70,6 +72,19 @@ func (c *Chart) Files() map[string][]byte {
 		files[file.Name] = file.Data
 	}
 	return files
+}
+
+// paths returns the paths of the files that a program reads from the path of the chart: those that .helmignore does not exclude, or the archive.
+func (c *Chart) paths(path string) []string {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return []string{path}
+	}
+	var all []string
+	for name := range c.Files() {
+		all = append(all, filepath.Join(path, filepath.FromSlash(name)))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // reads is a Reader that finds nothing and records the kinds.

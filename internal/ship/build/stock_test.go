@@ -29,6 +29,8 @@ func TestAnImageOfAnOperatorWithoutGo(t *testing.T) {
 	if err := os.Symlink("all.yaml", filepath.Join(dir, "helm-charts/till/templates/_again.tpl")); err != nil {
 		t.Fatal(err)
 	}
+	testaid.Write(t, filepath.Join(dir, "helm-charts/till/.helmignore"), "*.env\n")
+	testaid.Write(t, filepath.Join(dir, "helm-charts/till/secrets.env"), "PASSWORD=x\n")
 	one := built(t, dir, build.Options{Version: "1.2.3"})
 	files := one.files(t)
 	var own []string
@@ -39,7 +41,7 @@ func TestAnImageOfAnOperatorWithoutGo(t *testing.T) {
 	}
 	slices.Sort(own)
 	if want := []string{
-		"helm-charts/till/Chart.yaml", "helm-charts/till/templates/NOTES.txt", "helm-charts/till/templates/_again.tpl", "helm-charts/till/templates/all.yaml",
+		"helm-charts/till/.helmignore", "helm-charts/till/Chart.yaml", "helm-charts/till/templates/NOTES.txt", "helm-charts/till/templates/_again.tpl", "helm-charts/till/templates/all.yaml",
 		"helm-charts/till/values.yaml", "watches.yaml",
 	}; !slices.Equal(own, want) {
 		t.Errorf("the image has %q, want %q", own, want)
