@@ -49,7 +49,7 @@ func sameFresh(m *moment) []finding.Finding {
 			found = append(found, m.suspended(m.differs(want, "in a fresh namespace"))...)
 		}
 	}
-	return found
+	return m.declined(found)
 }
 
 // suspended makes findings notes if the spec seems to suspend the operator. Then the states of a new object and of a
@@ -88,7 +88,7 @@ func (r *run) makes(i int) bool {
 // makesSense reports whether the state in a fresh namespace has no more objects that are not ready than the state after
 // the first step. If it has more, the objects may be valid for the API server and still be wrong.
 func (m *moment) makesSense(fresh *normalize.State) bool {
-	return m.run.Steps[0].Silent && notReady(fresh) <= notReady(m.run.state(0))
+	return fresh == nil || m.run.Steps[0].Silent && notReady(fresh) <= notReady(m.run.state(0))
 }
 
 // notReady returns how many of the objects that operator and user wrote are not ready.
@@ -107,7 +107,7 @@ func notReady(s *normalize.State) int {
 func (m *moment) differs(want *normalize.State, when string) []finding.Finding {
 	differences := slices.DeleteFunc(normalize.Diff(want, m.state(), m.refs.Noise), func(d normalize.Difference) bool {
 		tells := story.MatchString(d.Path) || addedToCondition(d.Path) || isStatus(d.Path) && (d.Want == "" && d.Got == aTime || d.Got == "" && d.Want == aTime)
-		return tells || d.Count.Kind == claim || d.Extra && d.Object.Kind == claim
+		return tells || d.Count.Kind == claim || d.Extra && (d.Object.Kind == claim || isRevision(d.Object))
 	})
 	if len(differences) == 0 {
 		return nil
@@ -117,6 +117,16 @@ func (m *moment) differs(want *normalize.State, when string) []finding.Finding {
 		property = finding.Bounded
 	}
 	return []finding.Finding{differing(property, differences, when)}
+}
+
+// isRevision reports whether an object is what remains of an earlier version of a workload, as the controllers of Kubernetes keep it for a way back:
+// a ReplicaSet without pods, or a ControllerRevision.
+func isRevision(o *normalize.Object) bool {
+	if o.Group != "apps" {
+		return false
+	}
+	replicas, found, _ := unstructured.NestedInt64(o.Live().Object, "spec", "replicas")
+	return o.Kind == "ControllerRevision" || o.Kind == "ReplicaSet" && found && replicas == 0
 }
 
 const claim = "PersistentVolumeClaim"

@@ -39,7 +39,7 @@ import (
 //	step create                        then: not silent, refused
 //	object Box/a user {…}              an object, and the owner of these fields: user, operator, kubernetes
 //	gone Box/a                         an object is deleted
-//	create configmaps/a                a request of the operator; then: unchanged, 403, stale, fault, ×N, in NAMESPACE
+//	create configmaps/a                a request of the operator; then: unchanged, 403, 422, stale, fault, ×N, in NAMESPACE
 //	exit 1                             the operator exits; or: exit panic MESSAGE; exit asked; exit 1 early;
 //	                                   exit 1 port; exit 1 certificate; exit 1 usage
 //	event Box/a Warning Reason ×N      events
@@ -343,8 +343,9 @@ func (w *teller) request(words []string) {
 		switch word {
 		case "unchanged":
 			r.Effect = requestlog.Unchanged
-		case "403":
-			r.Status, r.Served, r.Effect = 403, 403, requestlog.Unchanged
+		case "403", "422":
+			r.Status, _ = strconv.Atoi(word)
+			r.Served, r.Effect = r.Status, requestlog.Unchanged
 		case "stale":
 			r.Stale = true
 		case "fault":

@@ -55,7 +55,7 @@ func (s *site) remove(refs []workload.Ref) {
 // predicted reason.
 func TestOperationsOnACluster(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"database", "website", "memcached"} {
+	for _, name := range []string{"database", "website", "chart", "memcached"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			given := projects[name]

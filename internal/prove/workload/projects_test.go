@@ -20,6 +20,7 @@ var rewrite = flag.Bool("rewrite", false, "write the workloads as they are now")
 type given struct{ crds, samples, golden string }
 
 var projects = map[string]given{
+	"chart":     {"testdata/projects/chart/crd.yaml", "testdata/projects/chart/samples.yaml", "chart"},
 	"memcached": {"../../../examples/memcached/config/crd/cache.example.com_memcacheds.yaml", "../../../examples/memcached/config/samples/memcached.yaml", "memcached"},
 	"database":  {"testdata/projects/database/crd.yaml", "testdata/projects/database/samples.yaml", "database"},
 	"website":   {"testdata/projects/website/crd.yaml", "testdata/projects/website/samples.yaml", "website"},

@@ -4,7 +4,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -56,7 +58,7 @@ func Around(samples, crds []*unstructured.Unstructured) []Workload {
 		ref := RefOf(object)
 		all = append(all, Workload{Name: fmt.Sprintf("%s: %s", ref, path), Steps: []Step{
 			{Name: create, Apply: slices.Concat(others, own)},
-			{Name: "change " + ref.String(), Apply: []*unstructured.Unstructured{changed}, Fresh: true},
+			{Name: "change " + ref.String(), Apply: []*unstructured.Unstructured{changed}, Fresh: true, Guess: true},
 			{Name: "restore " + ref.String(), Apply: []*unstructured.Unstructured{object}, Same: create},
 			{Name: remove, Delete: refsOf(own)},
 		}})
@@ -81,10 +83,23 @@ func withOtherContent(object *unstructured.Unstructured) (changed *unstructured.
 
 // otherText returns another text of the same sort.
 func otherText(kind, text string) string {
-	const more = "-changed"
 	if kind != "Secret" {
-		return text + more
+		return otherContent(text)
 	}
 	decoded, _ := base64.StdEncoding.DecodeString(text)
-	return base64.StdEncoding.EncodeToString(append(decoded, more...))
+	return base64.StdEncoding.EncodeToString([]byte(otherContent(string(decoded))))
 }
+
+// otherContent returns another content. A file in a format keeps its meaning.
+func otherContent(text string) string {
+	if number, err := strconv.Atoi(text); err == nil {
+		return strconv.Itoa(number + 1)
+	}
+	if formatted.MatchString(text) {
+		return text + "\n"
+	}
+	return text + "-changed"
+}
+
+// formatted matches the content of files in a format: JSON, YAML, PEM and the like. An additional line break at the end does not change them.
+var formatted = regexp.MustCompile(`^\s*[\[{<-]|\n|: `)

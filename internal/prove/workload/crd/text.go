@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,13 +40,23 @@ func textsFor(name string, of *structural.Structural) []string {
 			return known
 		}
 		if pattern := of.ValueValidation.Pattern; pattern != "" {
-			return append(likely(name), Matching(pattern)...)
+			return matchingFirst(pattern, append(likely(name), Matching(pattern)...))
 		}
 		if least := value(of.ValueValidation.MinLength, 0); least > 5 && least < longest {
 			return []string{strings.Repeat("a", int(least)), strings.Repeat("b", int(least))}
 		}
 	}
 	return likely(name)
+}
+
+// matchingFirst returns texts with those first that match a pattern. A pattern that Go does not know changes nothing.
+func matchingFirst(pattern string, texts []string) []string {
+	matches, err := regexp.Compile(pattern)
+	if err != nil {
+		return texts
+	}
+	others := slices.DeleteFunc(slices.Clone(texts), matches.MatchString)
+	return append(slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return !matches.MatchString(text) }), others...)
 }
 
 // likely returns texts that the name of a field suggests.
@@ -79,6 +90,8 @@ func likely(name string) []string {
 
 var (
 	imageWithTag = regexp.MustCompile(`^([a-z0-9.\-/]+/)?[a-z0-9.\-_]+:[A-Za-z0-9._\-]+$`)
+	plainDecimal = regexp.MustCompile(`^[+-]?\d*\.\d*$`)
+	cron         = regexp.MustCompile(`^([0-9*/,-]+ +){2}([0-9*/,A-Z-]+ +){2}[0-9*/,A-Z-]+$`)
 	lastNumber   = regexp.MustCompile(`^(.*?)(\d+)(\D*)$`)
 )
 
@@ -112,15 +125,15 @@ func guessed(of *structural.Structural, value, old any) bool {
 }
 
 // sameSort reports whether two texts are both quantities, durations, booleans, addresses or the like, or differ only in
-// their last number or in the tag of an image.
+// their last number.
 func sameSort(a, b string) bool {
 	for _, is := range []func(string) bool{
-		func(text string) bool { _, err := resource.ParseQuantity(text); return err == nil },
+		isQuantity,
 		func(text string) bool { _, err := time.ParseDuration(text); return err == nil },
 		func(text string) bool { _, err := strconv.ParseBool(text); return err == nil },
-		func(text string) bool { return net.ParseIP(text) != nil },
+		func(text string) bool { return net.ParseIP(text) != nil && !strings.Contains(text, ":") },
+		func(text string) bool { return net.ParseIP(text) != nil && strings.Contains(text, ":") },
 		func(text string) bool { at, err := url.Parse(text); return err == nil && at.Host != "" },
-		imageWithTag.MatchString,
 	} {
 		if is(a) && is(b) {
 			return true
@@ -132,8 +145,8 @@ func sameSort(a, b string) bool {
 // otherTexts returns texts of the same sort as a text. It derives the sort from the text.
 func otherTexts(name, text string) []string {
 	lower := strings.ToLower(name)
-	if quantity, err := resource.ParseQuantity(text); err == nil {
-		return otherQuantities(text, quantity)
+	if isQuantity(text) {
+		return otherQuantities(text, resource.MustParse(text))
 	}
 	if long, err := time.ParseDuration(text); err == nil {
 		return []string{(2 * long).String()}
@@ -141,22 +154,53 @@ func otherTexts(name, text string) []string {
 	if yes, err := strconv.ParseBool(text); err == nil {
 		return []string{strconv.FormatBool(!yes)}
 	}
+	if net.ParseIP(text) != nil && strings.Contains(text, ":") {
+		return []string{"2001:db8::7", "192.0.2.7"}
+	}
 	if net.ParseIP(text) != nil {
 		return []string{"192.0.2.7", "2001:db8::7"}
 	}
 	if strings.Contains(lower, "image") && imageWithTag.MatchString(text) {
-		return []string{text[:strings.LastIndex(text, ":")] + ":other"}
+		repository, tag := text[:strings.LastIndex(text, ":")], text[strings.LastIndex(text, ":"):]
+		if part := lastNumber.FindStringSubmatch(tag); part != nil {
+			return []string{repository + nextNumber(part, 1), repository + ":other"}
+		}
+		return []string{repository + ":other"}
+	}
+	if cron.MatchString(text) {
+		if part := lastNumber.FindStringSubmatch(text); part != nil {
+			by := -1 // the next number may be the first that is too large
+			if part[2] == "0" || part[2] == "1" {
+				by = 1
+			}
+			return []string{nextNumber(part, by)}
+		}
+		return []string{"7 1 * * *"}
 	}
 	if at, err := url.Parse(text); err == nil && at.Host != "" {
 		at.Path += "/other"
 		return []string{at.String()}
 	}
 	var others []string
-	if part := lastNumber.FindStringSubmatch(text); part != nil && len(part[2]) < 10 {
-		number, _ := strconv.Atoi(part[2])
-		others = append(others, part[1]+strconv.Itoa(number+1)+part[3])
+	if part := lastNumber.FindStringSubmatch(text); part != nil {
+		others = append(others, nextNumber(part, 1))
 	}
 	return append(others, text+"-other", text+"x")
+}
+
+// nextNumber returns a text with another last number. part is a match of lastNumber.
+func nextNumber(part []string, by int) string {
+	number, err := strconv.Atoi(part[2])
+	if err != nil { // too long for a number
+		return part[1] + part[2] + "0" + part[3]
+	}
+	return part[1] + strconv.Itoa(number+by) + part[3]
+}
+
+// isQuantity reports whether a text is a quantity. A plain decimal is none: it may be a version.
+func isQuantity(text string) bool {
+	_, err := resource.ParseQuantity(text)
+	return err == nil && !plainDecimal.MatchString(text)
 }
 
 // otherQuantities returns twice the quantity, and before that the next number if the text is an integer. For zero, it

@@ -31,7 +31,7 @@ type Variant struct {
 }
 
 const (
-	// big is the number of fields beyond which only some fields of a block are changed: the fields that the sample has,
+	// big is the number of fields beyond which only some fields of a block within spec are changed: the fields that the sample has,
 	// and fields with significant names. Examples are a pod's specification and other embedded specifications.
 	big = 25
 	// maxVariants is the maximum number of variants of one object.
@@ -44,8 +44,8 @@ const (
 // Guarantees: the same object and schema result in the same variants, in the order of the fields' names. Neither
 // metadata nor status differ. There are at most 3,000 variants.
 //
-// Caveats: variants may be invalid, or be equal to the object after defaulting. The content of a field that
-// the schema does not describe is not changed.
+// Caveats: variants may be invalid, or be equal to the object after defaulting. Of a field that the schema does not describe, only the content
+// that the object has is changed.
 func (k *Kind) Variants(object *unstructured.Unstructured) []Variant {
 	w := &walk{kind: k, object: object, seen: map[string]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(k.schema.Properties)) {
@@ -66,6 +66,7 @@ type walk struct {
 	found  []Variant
 	seen   map[string]bool
 	guess  bool // the next variant is a guess
+	open   int  // the number of blocks around the current field whose content the schema does not describe
 }
 
 // field creates the variants of a field and of its content.
@@ -74,6 +75,11 @@ func (w *walk) field(here path, of *structural.Structural, needed bool) {
 		return
 	}
 	old, there := get(w.object.Object, here)
+	if known := described(of, old); known != of {
+		of, needed = known, false
+		w.open++
+		defer func() { w.open-- }()
+	}
 	for _, other := range values(here.last(), of, old, there) {
 		w.set(here, of, other, old, 0)
 	}
@@ -143,7 +149,7 @@ func (w *walk) block(here path, of *structural.Structural, old any, there bool) 
 	fields, _ := old.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
 		property := of.Properties[name]
-		if _, has := fields[name]; len(of.Properties) > big && !has && !telling(name) {
+		if _, has := fields[name]; len(here) > 1 && len(of.Properties) > big && !has && !telling(name) {
 			continue
 		}
 		w.field(here.to(name), &property, slices.Contains(limitsOf(of).Required, name))
@@ -218,6 +224,9 @@ func (w *walk) add(here path, what string, object, other, old any, promise int) 
 }
 
 func (w *walk) wrong(here path, what string, object, other, old any) {
+	if w.open > 0 { // any value is valid
+		return
+	}
 	w.keep(Variant{Path: here.String(), What: what, Value: other, Old: old, Wrong: true, Promise: promiseOf(here, nil, w.kind)}, object)
 }
 

@@ -1,0 +1,112 @@
+package oracle
+
+import (
+	"net/http"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+)
+
+// declined makes findings notes if the change of the step was not possible, and users can see that: a value makes sense for the schema of a
+// custom resource, and not for Kubernetes or the program that it configures. Shrinking a volume and downgrading a database are examples.
+// Changes that are ignored without a word remain failures.
+func (m *moment) declined(found []finding.Finding) []finding.Finding {
+	if len(found) == 0 || len(m.faults) > 0 {
+		return found
+	}
+	why := m.whyDeclined()
+	if why == "" {
+		return found
+	}
+	for i := range found {
+		found[i].Level = finding.Note
+		found[i].Message += "; " + why
+	}
+	return found
+}
+
+func (m *moment) whyDeclined() string {
+	fresh := m.refs.fresh[m.step.Name]
+	switch {
+	case m.rejects(m.run, m.i), m.does.Fresh && fresh != nil && m.rejects(fresh, fresh.index(m.step.Name)):
+		return "the API server rejected what the operator wrote for this value"
+	case m.does.Fresh && fresh != nil && !m.makesSense(fresh.silentState(m.step.Name)):
+		return "a new object with this value does not become ready"
+	case m.says():
+		return "the operator reports that it cannot apply the change"
+	}
+	return ""
+}
+
+// rejects reports whether the API server rejected a child as invalid in a step of a run, and rejected none in the first step.
+func (m *moment) rejects(r *run, i int) bool {
+	return i >= 0 && rejected(r.requests(i)) && !rejected(m.run.requests(0))
+}
+
+// rejected reports whether a write of an object was rejected as invalid, and none succeeded after it.
+func rejected(requests []requestlog.Request) bool {
+	open := map[string]bool{}
+	for i := range requests {
+		r := &requests[i]
+		if !r.IsWrite() || r.Subresource != "" || r.DryRun {
+			continue
+		}
+		if invalid := r.Served == http.StatusUnprocessableEntity || r.Served == http.StatusBadRequest; invalid || changed(r) {
+			open[r.Target()] = invalid
+		}
+	}
+	for _, invalid := range open {
+		if invalid {
+			return true
+		}
+	}
+	return false
+}
+
+// says reports whether a custom resource that the step applies reports a problem that it did not report before, or has the first Warning event. A
+// status that stays as it was says nothing about the change.
+func (m *moment) says() bool {
+	if m.i == 0 {
+		return false
+	}
+	before := m.run.Steps[m.i-1]
+	return slices.ContainsFunc(m.does.Apply, func(object *unstructured.Unstructured) bool {
+		if !normalize.IsCustom(object.GroupVersionKind().GroupKind()) {
+			return false
+		}
+		return !complains(before, object) && complains(m.step, object) || warns(m.step, object) && !warns(before, object)
+	})
+}
+
+// problems are the conditions that report a problem, with the status that reports it.
+var problems = map[string]string{"Ready": "False", "Available": "False", "Stalled": "True", "Degraded": "True"}
+
+// complains reports whether a condition of an object reports a problem with its current generation at the end of a step.
+func complains(step runlog.Step, object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(step.State, func(one *unstructured.Unstructured) bool {
+		if one.GroupVersionKind() != object.GroupVersionKind() || one.GetName() != object.GetName() {
+			return false
+		}
+		seen, known, _ := unstructured.NestedInt64(one.Object, "status", "observedGeneration")
+		conditions, _, _ := unstructured.NestedSlice(one.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(c any) bool {
+			condition, _ := c.(map[string]any)
+			kind, _ := condition["type"].(string)
+			at, says := condition["observedGeneration"].(int64)
+			current := says && at == one.GetGeneration() || !says && (!known || seen == one.GetGeneration())
+			return problems[kind] != "" && condition["status"] == problems[kind] && current
+		})
+	})
+}
+
+// warns reports whether an object has a Warning event at the end of a step.
+func warns(step runlog.Step, object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(step.Events, func(e runlog.Event) bool {
+		return e.Type == "Warning" && e.Of == object.GetKind()+"/"+object.GetName()
+	})
+}
