@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operon-framework/operon/internal/ship/deploy"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // A deployment is complete when Run returns, and a second one changes nothing.
@@ -49,9 +51,10 @@ func TestDeployAgain(t *testing.T) {
 	if !slices.Contains(again.Changed, "Deployment "+f.namespace()+"/"+f.name) || again.Replicas != 3 {
 		t.Errorf("changed %q, %d ready", again.Changed, again.Replicas)
 	}
-	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); err == nil {
-		t.Error("the ClusterRole is still there")
-	}
+	localtest.Eventually(t, "the end of the ClusterRole", func(ctx context.Context) error {
+		_, err := f.client.RbacV1().ClusterRoles().Get(ctx, f.name, metav1.GetOptions{})
+		return gone(err)
+	})
 	f.limited(t, "32Mi")
 }
 

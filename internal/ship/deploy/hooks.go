@@ -27,8 +27,12 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 	defer tick.Stop()
 	var last error
 	for {
-		err := d.unanswered(ctx)
+		unchecked, err := d.unanswered(ctx)
 		if err == nil {
+			if unchecked != "" {
+				d.result.Notes = append(d.result.Notes, unchecked)
+				d.options.say("%s", unchecked)
+			}
 			return nil
 		}
 		if last == nil {
@@ -45,21 +49,38 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 	}
 }
 
-// unanswered returns the error for a sample if the API server cannot decide whether the sample is valid.
-func (d *deployer) unanswered(ctx context.Context) error {
+// unanswered returns the error for a sample if the API server cannot decide whether the sample is valid. If no sample reaches the webhooks, it
+// returns a note.
+func (d *deployer) unanswered(ctx context.Context) (unchecked string, err error) {
+	reached, why := false, "the project has no sample of its kinds"
 	for _, sample := range d.project.Samples {
 		own, err := d.defines(sample.Unstructured)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if !own {
 			continue
 		}
-		if err := d.try(ctx, sample.DeepCopy()); !answered(err) {
-			return err
+		err = d.try(ctx, sample.DeepCopy())
+		switch {
+		case !answered(err):
+			return "", err
+		case bypasses(err):
+			why = err.Error()
+		default:
+			reached = true
 		}
 	}
-	return nil
+	if reached {
+		return "", nil
+	}
+	return "whether API servers reach the webhooks was not checked: " + why, nil
+}
+
+// bypasses reports whether the API server rejected an object before it called webhooks: the user may not create it, or its namespace does not
+// exist.
+func bypasses(err error) bool {
+	return lacksNamespace(err) || apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "denied the request")
 }
 
 // answered reports whether an API server answered, which includes that a webhook denied the object. It is not an answer if
@@ -85,12 +106,27 @@ func (d *deployer) try(ctx context.Context, object *unstructured.Unstructured) e
 	if object.GetNamespace() != "" {
 		object.SetNamespace(d.asked(object.GetNamespace()))
 	}
+	err := d.dryRun(ctx, object)
+	if lacksNamespace(err) && len(d.operator.Watch) == 0 {
+		object.SetNamespace(d.operator.Namespace) // it exists
+		return d.dryRun(ctx, object)
+	}
+	return err
+}
+
+func (d *deployer) dryRun(ctx context.Context, object *unstructured.Unstructured) error {
 	objects, err := d.cluster.Objects(object)
 	if err != nil {
 		return err
 	}
 	_, err = objects.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
+}
+
+// lacksNamespace reports whether an object could not be created because its namespace does not exist. Then no webhook was called.
+func lacksNamespace(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
 // asked returns the namespace in which a sample is created to call webhooks: one of the namespaces in which the operator

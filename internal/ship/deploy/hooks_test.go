@@ -35,3 +35,23 @@ func TestAnsweredByWebhooks(t *testing.T) {
 		}
 	}
 }
+
+// A request that is rejected before webhooks are called shows nothing about them.
+func TestBypassesWebhooks(t *testing.T) {
+	t.Parallel()
+	gadgets := schema.GroupResource{Group: "example.com", Resource: "gadgets"}
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"it is valid":                 {nil, false},
+		"it is not permitted":         {apierrors.NewForbidden(gadgets, "a", errors.New(`User "me" cannot create resource "gadgets"`)), true},
+		"a webhook denies it":         {apierrors.NewForbidden(gadgets, "a", errors.New(`admission webhook "check.example.com" denied the request: too large`)), false},
+		"its namespace is missing":    {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "a"), true},
+		"something else is not found": {apierrors.NewNotFound(gadgets, "a"), false},
+	} {
+		if got := bypasses(test.err); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}

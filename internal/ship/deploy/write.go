@@ -192,7 +192,7 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 		return fmt.Errorf("%w\nnothing is removed: %w", failed, err)
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nand not all objects created so far could be removed: %w; `operon undeploy` removes them", failed, err)
+		return fmt.Errorf("%w\nand not all objects created so far could be removed: %w; `operon undeploy%s` removes them", failed, err, d.flags())
 	}
 	return fmt.Errorf("%w\nthe objects created so far were removed", failed)
 }
@@ -252,10 +252,15 @@ func (d *deployer) unready(why error) error {
 
 // flags returns the flags that select this deployment, if it is not the default one.
 func (d *deployer) flags() string {
-	if d.options.Namespace == "" {
-		return ""
+	text := ""
+	for _, flag := range [][2]string{
+		{"--namespace", d.options.Namespace}, {"--cluster", d.options.Where.Name}, {"--kubeconfig", d.options.Where.Kubeconfig}, {"--context", d.options.Where.Context},
+	} {
+		if flag[1] != "" {
+			text += " " + flag[0] + " " + flag[1]
+		}
 	}
-	return " --namespace " + d.options.Namespace
+	return text
 }
 
 // surplus returns the objects that have the deployment's label and are no longer part of the deployment.
