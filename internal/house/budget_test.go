@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 169_430
+const totalLines = 170_000
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -32,18 +32,18 @@ var budgets = map[string]budget{
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
-	"engine/helm":                {2200, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
+	"engine/helm":                {2220, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
 
-	"internal/prove/oracle":       {2160, 8}, // with what follows from accepted findings
+	"internal/prove/oracle":       {2300, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
 	"internal/prove/proxy":        {2870, 8},
-	"internal/prove/report":       {2640, 26}, // with runs that could not be completed
+	"internal/prove/report":       {2660, 26}, // with runs that could not be completed
 	"internal/prove/runner":       {2965, 13},
-	"internal/prove/workload":     {1870, 18},
+	"internal/prove/workload":     {1890, 18},
 	"prove":                       {2440, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
 	"internal/ship/build":         {1780, 24}, // with Debian packages, and programs of release archives
 	"internal/ship/bundle":        {3660, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2210, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
-	"internal/ship/deploy":        {2990, 12},
+	"internal/ship/deploy":        {3270, 12}, // with registrations that outlive a version, deployments at the same time, and outages
 	"internal/ship/image":         {1750, 22},
 	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
 	"internal/tools/generate":     {2630, 6},
