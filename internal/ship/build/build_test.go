@@ -391,6 +391,26 @@ func TestSourcesOutsideOfTheRepository(t *testing.T) {
 	}
 }
 
+// A file that .gitignore excludes is in no commit, and git status does not show it.
+func TestSourcesThatGitIgnores(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	git(t, dir, "init", "-q")
+	write(t, dir, ".gitignore", "generated.go\n*.txt\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "add", "-f", "text/a.txt") // it is tracked nevertheless
+	git(t, dir, "commit", "-qm", "without what is generated")
+	for _, generated := range []bool{false, true} {
+		if generated {
+			write(t, dir, "generated.go", "package main\n")
+		}
+		revision := built(t, dir, build.Options{}).config(t).Config.Labels["org.opencontainers.image.revision"]
+		if strings.HasSuffix(revision, "-dirty") != generated {
+			t.Errorf("with a generated file (%t): %s", generated, revision)
+		}
+	}
+}
+
 // Each module of a workspace may raise the version of a module that the program links.
 func TestWorkspace(t *testing.T) {
 	t.Parallel()

@@ -73,12 +73,13 @@ func place(ctx context.Context, dir string) (root, folder string, err error) {
 }
 
 // judge marks the revision as dirty if an input file of the program is not in the repository, for example in a module for
-// which go.mod or go.work names a directory outside. Even if this directory is in another repository, the commit does not
-// determine it.
-func (r *revision) judge(inputs map[string]string) error {
+// which go.mod or go.work names a directory outside, or because .gitignore excludes it. Even if this directory is in another repository, the
+// commit does not determine it.
+func (r *revision) judge(ctx context.Context, inputs map[string]string) error {
 	if r.Commit == "" || strings.HasSuffix(r.Commit, dirty) {
 		return nil
 	}
+	var all []string
 	for file, looks := range inputs {
 		if looks == "" {
 			continue
@@ -87,12 +88,43 @@ func (r *revision) judge(inputs map[string]string) error {
 		if err != nil {
 			return fmt.Errorf("find a source file: %w", err)
 		}
-		if inside, err := filepath.Rel(r.Root, real); err != nil || !filepath.IsLocal(inside) {
-			r.Commit += dirty
+		inside, err := filepath.Rel(r.Root, real)
+		if err != nil || !filepath.IsLocal(inside) {
+			r.taint()
 			return nil
 		}
+		all = append(all, filepath.ToSlash(inside))
 	}
-	return nil
+	ignored, err := anyIgnored(ctx, r.Root, all)
+	if ignored {
+		r.taint()
+	}
+	return err
+}
+
+// taint marks the revision as dirty.
+func (r *revision) taint() {
+	if r.Commit != "" && !strings.HasSuffix(r.Commit, dirty) {
+		r.Commit += dirty
+	}
+}
+
+// anyIgnored reports whether git ignores a file and does not track it, so that git status does not show it either.
+func anyIgnored(ctx context.Context, root string, files []string) (bool, error) {
+	if len(files) == 0 {
+		return false, nil
+	}
+	command := gitCommand(ctx, root, "check-ignore", "-z", "--stdin", "--quiet")
+	command.Stdin = strings.NewReader(strings.Join(files, "\x00") + "\x00")
+	err := command.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 { // none is ignored
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find source files that git ignores: %w", err)
+	}
+	return true, nil
 }
 
 // whyUnknown describes why git returns nothing about an existing repository: git is not installed, or does not trust a
@@ -143,10 +175,14 @@ func changes(ctx context.Context, dir, root string, ours []string) (bool, error)
 	return found != "", err
 }
 
+// gitCommand returns a command that reads. It must not take the lock that a commit needs, or run programs that the repository's configuration
+// names.
+func gitCommand(ctx context.Context, dir string, arguments ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", dir}, arguments...)...)
+}
+
 func git(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Reading must not take the lock that a commit needs, or run programs that the repository's configuration names.
-	command := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", dir}, arguments...)...)
-	output, err := command.Output()
+	output, err := gitCommand(ctx, dir, arguments...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
 		err = errors.New(strings.TrimSpace(string(exit.Stderr)))

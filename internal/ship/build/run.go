@@ -201,7 +201,7 @@ func (b *builder) programs(ctx context.Context, platforms []platform) ([]built, 
 		if err != nil {
 			return nil, err
 		}
-		if err := b.revision.judge(one.Inputs); err != nil {
+		if err := b.revision.judge(ctx, one.Inputs); err != nil {
 			return nil, err
 		}
 		all = append(all, built{one, target, reused})
@@ -293,6 +293,7 @@ func (b *builder) program(ctx context.Context, target platform) (program, bool, 
 	}
 	after, err := b.look(fresh.Sources)
 	if err != nil || !maps.Equal(fresh.Inputs, after) {
+		b.revision.taint() // the sources were changed after git was asked
 		return fresh, false, errors.Join(err, b.cache.forget(target))
 	}
 	return fresh, false, b.cache.save(target, fresh)

@@ -92,7 +92,7 @@ func (b *builder) content(ctx context.Context) (image.Layer, error) {
 		}
 		files, judged[from] = append(files, file), "in the image"
 	}
-	if err := b.revision.judge(judged); err != nil {
+	if err := b.revision.judge(ctx, judged); err != nil {
 		return image.Layer{}, err
 	}
 	return b.cache.store.Layer(ctx, "operon build: /"+b.stock.home, files)
