@@ -14,6 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plural"
 	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/olm/change"
+	"github.com/operon-framework/operon/internal/tools/olm/preview"
 )
 
 func newOLMApprove() *cobra.Command {
@@ -89,8 +90,12 @@ Ctrl-C ends only the command: the manager continues with an upgrade that was app
 		case err != nil:
 			return err
 		case plan == nil:
-			_, err := fmt.Fprintf(command.OutOrStdout(), "%s is the newest version for Subscription %s/%s: nothing to approve\n", of.Status.InstalledCSV, of.Namespace, of.Name)
-			return err
+			newest := fmt.Sprintf("%s is the newest version for Subscription %s/%s: nothing to approve\n", of.Status.InstalledCSV, of.Namespace, of.Name)
+			nothing := &preview.Preview{Namespace: of.Namespace, CSVs: []string{}, Objects: []preview.Object{}, NewPermissions: []olm.Right{}, GonePermissions: []olm.Right{}, NewImages: []string{}, GoneImages: []string{}}
+			return output.print(command.OutOrStdout(), forms{facts: nothing, text: func(w io.Writer) error {
+				_, err := io.WriteString(w, newest)
+				return err
+			}})
 		case dryRun:
 			return target.preview(command, output, state, plan)
 		}

@@ -34,6 +34,11 @@ removes everything, also the operators.`,
 		if err := resolveCluster(&options.Where); err != nil {
 			return err
 		}
+		if !options.Where.IsLocal() {
+			if err := lifecycle.Alone(command.Context(), options.Where); err != nil {
+				return err
+			}
+		}
 		found, err := manager.Open(command.Context(), func(doing string) { fmt.Fprintln(command.ErrOrStderr(), doing) })
 		if err != nil {
 			return err

@@ -91,8 +91,8 @@ func stop(ctx context.Context, client kubernetes.Interface, namespace string) er
 	return err
 }
 
-// alone returns an error if the Operator Lifecycle Manager (OLM) runs in the cluster: both would change the same objects.
-func alone(ctx context.Context, where up.Where) error {
+// Alone returns an error if the Operator Lifecycle Manager (OLM) runs in the cluster: both would change the same objects.
+func Alone(ctx context.Context, where up.Where) error {
 	client, _, err := connect(ctx, where, "")
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func Install(ctx context.Context, options Options) (*deploy.Result, error) {
 		return nil, err
 	}
 	options.Dir = m.Dir
-	if err := alone(ctx, options.Where); err != nil {
+	if err := Alone(ctx, options.Where); err != nil {
 		return nil, err
 	}
 	how := deploy.Options{

@@ -138,7 +138,15 @@ func (c *Catalogs) again(ctx context.Context, loaded *Loaded) (*pulled.Image, er
 			return kept, err
 		}
 	}
-	return c.fetch(ctx, loaded.origin)
+	origin := loaded.origin
+	if origin.Image != "" { // its tag may name another image by now
+		pinned, err := pinned(origin.Image, loaded.Digest)
+		if err != nil {
+			return nil, err
+		}
+		origin.Image = pinned
+	}
+	return c.fetch(ctx, origin)
 }
 
 // read reads a bundle from the cache of a catalog.

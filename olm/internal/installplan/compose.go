@@ -98,8 +98,24 @@ type pass struct {
 	// waits is the phase that holds the plan, if it does not install.
 	waits   v1alpha1.InstallPlanPhase
 	message string
+	// declarations declare the objects of a plan, when it is known that none is refused.
+	declarations []func()
 	// leftOut are the messages about objects of kinds that the cluster lacks, by Kind/name.
 	leftOut map[string]string
+}
+
+// later adds a declaration.
+func (p *pass) later(declare func()) { p.declarations = append(p.declarations, declare) }
+
+// declare declares the objects of the plan, unless it waits for something without which it cannot be checked. Before, nothing of a plan exists that
+// turns out to be refused: an operator would run without a part of what it needs.
+func (p *pass) declare() {
+	if p.waits != "" {
+		return
+	}
+	for _, declare := range p.declarations {
+		declare()
+	}
 }
 
 func (c *Composer) begin(of *v1alpha1.InstallPlan) *pass {
@@ -159,6 +175,7 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.InstallPlan, out *o
 			return c.refuse(err, p, out)
 		}
 	}
+	p.declare()
 	return nil
 }
 

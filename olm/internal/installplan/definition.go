@@ -40,7 +40,7 @@ func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own
 		return err
 	}
 	if !exists || isChild(live, of) {
-		out.Child(wanted, operon.Orphan())
+		p.later(func() { out.Child(wanted, operon.Orphan()) })
 		return nil
 	}
 	if err := unowned(ctx, of, own, wanted, out); err != nil {
@@ -48,7 +48,7 @@ func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own
 	}
 	report, err := crdcompat.Check(ctx, c.config, nil, wanted)
 	if apierrors.IsForbidden(err) {
-		return c.readStored(ctx, of, wanted, out)
+		return c.readStored(ctx, of, wanted, p, out)
 	}
 	if err != nil {
 		return fmt.Errorf("check what CustomResourceDefinition %s does to stored objects: %w", wanted.GetName(), err)
@@ -60,7 +60,7 @@ func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own
 	if live.GetAnnotations()[annotationDigest] == digest && unchanged(report) { // another plan wrote it, and nobody changed it since
 		return nil
 	}
-	out.Child(wanted, operon.Orphan(), operon.Adopt())
+	p.later(func() { out.Child(wanted, operon.Orphan(), operon.Adopt()) })
 	return nil
 }
 

@@ -11,18 +11,25 @@ import (
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/contents"
+	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/group"
 	"github.com/operon-framework/operon/olm/internal/limit"
 	"github.com/operon-framework/operon/olm/internal/plan"
 )
 
-// limited refuses bundles whose objects and permissions are more than what the ServiceAccount of the OperatorGroup has. Nothing was written
-// before.
+// limited refuses bundles whose objects and permissions are more than what the ServiceAccount of the OperatorGroup has. Without an OperatorGroup it
+// refuses all: a limit that was removed for a moment would not hold. Nothing was written before.
 func (c *Composer) limited(ctx context.Context, of *v1alpha1.InstallPlan, bundles []*contents.Objects, out *operon.Composition) error {
 	groups, err := group.In(ctx, out, of.Namespace)
 	if err != nil {
 		return err
+	}
+	switch {
+	case len(groups) == 0:
+		return refusal{phase.ReasonNoGroup, "the namespace has no OperatorGroup: create one, which may limit the permissions of its operators"}
+	case len(groups) > 1:
+		return refusal{phase.ReasonTooManyGroups, fmt.Sprintf("the namespace has %d OperatorGroups: keep one", len(groups))}
 	}
 	for _, one := range groups {
 		if one.Spec.ServiceAccountName == "" {

@@ -17,7 +17,7 @@ import (
 // readStored makes the plan wait until the manager may list the objects of a kind, which it grants itself for as long as the plan has to check
 // what its definition does to them. The manager may not read custom resources otherwise. The ClusterRole and its binding are children of the
 // plan, so they are deleted when it is complete or deleted, also by another manager.
-func (c *Composer) readStored(ctx context.Context, of *v1alpha1.InstallPlan, definition *unstructured.Unstructured, out *operon.Composition) error {
+func (c *Composer) readStored(ctx context.Context, of *v1alpha1.InstallPlan, definition *unstructured.Unstructured, p *pass, out *operon.Composition) error {
 	review, err := c.reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("read the name of the manager's user: %w", err)
@@ -37,7 +37,9 @@ func (c *Composer) readStored(ctx context.Context, of *v1alpha1.InstallPlan, def
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: review.Status.UserInfo.Username}},
 	})
-	out.Wait(reasonPermission, fmt.Sprintf("waits until the manager may list the stored objects of CustomResourceDefinition %s", definition.GetName()))
+	p.waits = v1alpha1.PlanPlanning
+	p.message = fmt.Sprintf("waits until the manager may list the stored objects of CustomResourceDefinition %s", definition.GetName())
+	out.Wait(reasonPermission, p.message)
 	out.RequeueAfter(timing.permission)
 	return nil
 }

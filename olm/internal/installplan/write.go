@@ -38,8 +38,10 @@ func (w *writing) others(ctx context.Context, all []*unstructured.Unstructured) 
 		return err
 	}
 	if csv == nil {
-		w.out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s exists", w.csv))
-		return nil
+		w.pass.later(func() {
+			w.out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s exists", w.csv))
+		})
+		return w.refused(ctx, all)
 	}
 	w.holder = w.before
 	if w.of.Annotations[AnnotationRestores] != "" {
@@ -51,6 +53,28 @@ func (w *writing) others(ctx context.Context, all []*unstructured.Unstructured) 
 		}
 		if err := w.declare(ctx, object); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// refused returns the refusal of the first object that cannot be written.
+func (w *writing) refused(ctx context.Context, all []*unstructured.Unstructured) error {
+	for _, object := range all {
+		lacks, err := plan.Lacks(ctx, w.out, object.GroupVersionKind())
+		if err != nil {
+			return err
+		}
+		if lacks != "" {
+			continue
+		}
+		live := metadataOf(object)
+		exists, err := w.out.Get(ctx, live)
+		if err != nil {
+			return err
+		}
+		if exists && !isChild(live, w.of) && !w.mine(live) && live.Kind != "ServiceAccount" {
+			return refusal{ReasonForeignObject, foreign(live)}
 		}
 	}
 	return nil
@@ -75,19 +99,21 @@ func (w *writing) declare(ctx context.Context, object *unstructured.Unstructured
 	w.share(object, live)
 	switch {
 	case !exists || isChild(live, w.of):
-		w.out.Child(object, operon.Orphan())
+		w.pass.later(func() { w.out.Child(object, operon.Orphan()) })
 	case live.Kind == kindCSV:
 		w.pass.existed(object)
-		w.out.Child(object, operon.Orphan(), operon.Adopt())
+		w.pass.later(func() { w.out.Child(object, operon.Orphan(), operon.Adopt()) })
 	case !w.mine(live) && live.Kind == "ServiceAccount":
 		w.pass.existed(object)
 	case !w.mine(live):
 		return refusal{ReasonForeignObject, foreign(live)}
 	case w.holder != nil && live.Labels[coreplan.OwnerLabel] == string(w.holder.UID):
-		w.out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s releases %s %s", w.holder.Name, live.Kind, live.Name))
+		w.pass.later(func() {
+			w.out.Wait(reasonWaitingForCSV, fmt.Sprintf("waits until the ClusterServiceVersion %s releases %s %s", w.holder.Name, live.Kind, live.Name))
+		})
 	default:
 		w.pass.existed(object)
-		w.out.Child(object, operon.Orphan(), operon.Adopt())
+		w.pass.later(func() { w.out.Child(object, operon.Orphan(), operon.Adopt()) })
 	}
 	return nil
 }

@@ -15,20 +15,20 @@ import (
 )
 
 // Correct: changes of the Deployment's status do not trigger it. It looks again after four seconds, later than the pods are ready.
-var okAppRequeued = Operator{
-	Name: "ok-app-requeued", Correct: true,
+var okAppSlow = Operator{
+	Name: "ok-app-slow", Correct: true,
 	About: "like ok-app, and checks only every four seconds whether the pods are ready",
 	CRDs:  apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
-		return build(m, "ok-app-requeued", &api.App{}, &corev1.Service{}, &corev1.ConfigMap{}).
+		return build(m, "ok-app-slow", &api.App{}, &corev1.Service{}, &corev1.ConfigMap{}).
 			Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-			Complete(reconcile.AsReconciler(m.GetClient(), &requeuedApp{wholeApp{m.GetClient()}}))
+			Complete(reconcile.AsReconciler(m.GetClient(), &slowApp{wholeApp{m.GetClient()}}))
 	},
 }
 
-type requeuedApp struct{ wholeApp }
+type slowApp struct{ wholeApp }
 
-func (r *requeuedApp) Reconcile(ctx context.Context, app *api.App) (ctrl.Result, error) {
+func (r *slowApp) Reconcile(ctx context.Context, app *api.App) (ctrl.Result, error) {
 	if _, err := r.wholeApp.Reconcile(ctx, app); err != nil || going(app) {
 		return ctrl.Result{}, err
 	}
