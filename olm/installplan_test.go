@@ -275,7 +275,7 @@ func TestDefinitionOfAnotherOperator(t *testing.T) {
 	rival := w.csv(strings.ReplaceAll(memcached, "memcached-operator", "rival"))
 	rival.Annotations["operatorframework.io/properties"] = `{"properties":[{"type":"olm.package","value":{"packageName":"rival","version":"0.0.1"}}]}`
 	shop := w.catalog(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n")
-	w.Add(shop, rival)
+	w.Add(w.operatorGroup("group"), shop, rival)
 	plan := &v1alpha1.InstallPlan{ObjectMeta: w.Named("install-1"), Spec: v1alpha1.InstallPlanSpec{
 		ClusterServiceVersionNames: []string{"memcached-operator.v0.0.1"}, Approval: v1alpha1.Automatic, Approved: true,
 	}}
