@@ -28,7 +28,11 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		signals = append(signals, syscall.SIGHUP) // the terminal was closed, or the connection to it was lost
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	code := run(ctx, os.Args[1:])
 	stop()

@@ -121,7 +121,35 @@ func (s *Spec) complete() error {
 	if err := s.checkPublished(); err != nil {
 		return err
 	}
-	return errors.Join(absolute(&s.Data), absolute(&s.AuditPolicy))
+	return errors.Join(absolute(&s.Data), absolute(&s.AuditPolicy), s.checkData())
+}
+
+// checkData rejects a directory for the state among the files of clusters, which are removed when a cluster stops.
+func (s *Spec) checkData() error {
+	if s.Data == "" {
+		return nil
+	}
+	home, err := Home()
+	if err != nil {
+		return err
+	}
+	inside, err := filepath.Rel(resolved(filepath.Join(home, "clusters")), resolved(s.Data))
+	if err != nil || !filepath.IsLocal(inside) {
+		return nil
+	}
+	return mistake("data", "%s: the directory is among the files of clusters, which are removed when a cluster stops; choose one outside of %s", s.Data, home)
+}
+
+// resolved returns a path without links, as far as its directories exist.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	above := filepath.Dir(path)
+	if above == path {
+		return path
+	}
+	return filepath.Join(resolved(above), filepath.Base(path))
 }
 
 // FieldError is an error in a field of a Spec.

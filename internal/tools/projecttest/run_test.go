@@ -13,6 +13,12 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
 	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/internal/tools/projecttest"
 	"github.com/operon-framework/operon/internal/tools/projecttest/molecule"
@@ -115,7 +121,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// What a killed command has left is removed by the next one.
+// What a killed command has left is removed by the next one, unless somebody else has created objects of the kind meanwhile.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	f := newAnsible(t)
@@ -131,6 +137,29 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = killed.Wait() // it was killed
+	where := up.Where{Kubeconfig: f.env.Kubeconfig}
+	if err := up.Run(t.Context(), up.Options{Dir: f.dir, Where: where, Mode: up.Once, Timeout: patience, Stdout: nowhere(t), Stderr: nowhere(t)}); err == nil || !strings.Contains(err.Error(), "was installed by `operon test`") {
+		t.Errorf("`operon up` takes over what a test has left: %v", err)
+	}
+	kiosks := dynamic.NewForConfigOrDie(f.env.Config).Resource(schema.GroupVersionResource{Group: f.group, Version: "v1alpha1", Resource: "kiosks"}).Namespace(f.env.Namespace)
+	theirs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": f.group + "/v1alpha1", "kind": "Kiosk", "metadata": map[string]any{
+		"name": "theirs", "finalizers": []any{"example.com/theirs"},
+	}}}
+	if _, err := kiosks.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := projecttest.Run(t.Context(), projecttest.Options{Dir: f.dir, Where: where, Progress: nowhere(t)}); err == nil || !strings.Contains(err.Error(), "Kiosk "+f.env.Namespace+"/theirs") {
+		t.Errorf("the error is %v", err)
+	}
+	if found, err := kiosks.Get(t.Context(), "theirs", metav1.GetOptions{}); err != nil || found.GetDeletionTimestamp() != nil || len(found.GetFinalizers()) == 0 {
+		t.Errorf("the object of somebody else: %v, %v", found, err)
+	}
+	if _, err := kiosks.Patch(t.Context(), "theirs", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := kiosks.Delete(t.Context(), "theirs", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
 	f.edit(t, "molecule/default/tasks/kiosk_test.yml", "exec sleep 3600", "true")
 	if got, _ := f.steps(t, nil); !slices.Equal(got, passed) {
 		t.Errorf("got %q, want %q", got, passed)
@@ -147,16 +176,27 @@ func TestAProjectOfAHelmChart(t *testing.T) {
 	}
 }
 
+// nowhere returns a file that takes everything.
+func nowhere(t *testing.T) *os.File {
+	t.Helper()
+	file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return file
+}
+
 // What `operon up` has installed is left alone.
 func TestKindsOfOthers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "helm-sdk", "charts.example.com", "till-operator")
 	where := up.Where{Kubeconfig: f.env.Kubeconfig}
-	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nowhere.Close()
+	nowhere := nowhere(t)
 	t.Cleanup(func() {
 		if err := up.Down(context.WithoutCancel(t.Context()), up.DownOptions{Dir: f.dir, Where: where, Timeout: patience, Out: nowhere}); err != nil {
 			t.Error(err)
@@ -165,7 +205,7 @@ func TestKindsOfOthers(t *testing.T) {
 	if err := up.Run(t.Context(), up.Options{Dir: f.dir, Where: where, Mode: up.Once, Timeout: patience, Stdout: nowhere, Stderr: nowhere}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = projecttest.Run(t.Context(), projecttest.Options{Dir: f.dir, Where: where, Progress: nowhere})
+	_, err := projecttest.Run(t.Context(), projecttest.Options{Dir: f.dir, Where: where, Progress: nowhere})
 	if err == nil || !strings.Contains(err.Error(), "CustomResourceDefinition tills."+f.group) || !strings.Contains(err.Error(), "installed by `operon up`") {
 		t.Errorf("%v", err)
 	}

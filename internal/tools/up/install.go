@@ -3,11 +3,13 @@ package up
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
 const (
@@ -48,10 +50,14 @@ func (in *installer) originOf(ctx context.Context, object *unstructured.Unstruct
 	if err != nil {
 		return "", err
 	}
-	if found != nil && found.GetLabels()[Label] != in.project {
-		return foreign, nil
+	if found == nil || found.GetLabels()[Label] == in.project {
+		return ours, nil
 	}
-	return ours, nil
+	if other := found.GetLabels()[Label]; kube.IsCRD(object) && strings.HasSuffix(other, testSuffix) {
+		return "", fmt.Errorf("%s was installed by `operon test` of the project %s, which removes it with all objects of its kind: wait until the test has ended, or run it again if it was interrupted",
+			tree.Address(object), strings.TrimSuffix(other, testSuffix))
+	}
+	return foreign, nil
 }
 
 // apply applies an object. It labels the object unless it existed before. A namespaced object without a namespace gets the

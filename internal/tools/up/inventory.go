@@ -38,6 +38,15 @@ func (i *inventory) empty() bool {
 	return len(i.policies)+len(i.resources)+len(i.samples)+len(i.definitions)+len(i.access)+len(i.namespaces) == 0
 }
 
+// others returns the custom resources that a project's tests did not create: they lack its label, and are outside of the namespaces that it created.
+func (i *inventory) others(project string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(i.resources), func(object *unstructured.Unstructured) bool {
+		return object.GetLabels()[Label] == project || slices.ContainsFunc(i.namespaces, func(namespace *unstructured.Unstructured) bool {
+			return namespace.GetName() == object.GetNamespace()
+		})
+	})
+}
+
 // takeInventory searches all kinds of the cluster for the project's label.
 func takeInventory(ctx context.Context, config *rest.Config, project string) (*inventory, error) {
 	client, err := kube.New(config, manager)

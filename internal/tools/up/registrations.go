@@ -3,6 +3,8 @@ package up
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,8 +53,15 @@ func leadsTo(object *unstructured.Unstructured, who identity) bool {
 	return len(webhooks) > 0 && !slices.ContainsFunc(webhooks, func(one any) bool {
 		fields, _ := one.(map[string]any)
 		namespace, in, _ := unstructured.NestedString(fields, "clientConfig", "service", "namespace")
-		return in && namespace != who.namespace
+		address, _, _ := unstructured.NestedString(fields, "clientConfig", "url")
+		return in && namespace != who.namespace || !in && !onThisMachine(address)
 	})
+}
+
+// onThisMachine reports whether a URL leads to the loopback interface, as those of an operator that runs outside of its cluster do.
+func onThisMachine(address string) bool {
+	at, err := url.Parse(address)
+	return err == nil && (at.Hostname() == "localhost" || net.ParseIP(at.Hostname()).IsLoopback())
 }
 
 // unregister removes the APIServices of an operator that was stopped: while nothing answers for them, no namespace of the cluster can be deleted,

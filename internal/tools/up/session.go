@@ -28,6 +28,7 @@ type session struct {
 	folder   *folder
 
 	target      *target
+	began       bool // for Options.Use: the project is being installed
 	installer   *installer
 	samples     *samples
 	expected    []tree.Sample
@@ -143,6 +144,7 @@ func (s *session) install(ctx context.Context) (err error) {
 		if err := s.begin(ctx); err != nil {
 			return err
 		}
+		s.began = true
 	}
 	s.samples = &samples{in: s.installer, applied: map[string]*unstructured.Unstructured{}}
 	started = time.Now()

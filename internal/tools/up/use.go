@@ -32,6 +32,10 @@ func (s *session) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if others := left.others(s.project.Name); len(others) > 0 {
+		return fmt.Errorf("a test was interrupted, and its CustomResourceDefinitions have objects that it did not create: %s; they would be deleted with what the test has left, so delete them yourself, or use another cluster",
+			listed(others))
+	}
 	if !left.empty() {
 		s.say("removing what an interrupted test has left")
 		if err := s.removeAll(ctx); err != nil {
@@ -56,6 +60,19 @@ func (s *session) begin(ctx context.Context) error {
 	return nil
 }
 
+// listed returns the addresses of the first of some objects.
+func listed(objects []*unstructured.Unstructured) string {
+	const most = 3
+	var all []string
+	for _, object := range objects[:min(len(objects), most)] {
+		all = append(all, tree.Address(object))
+	}
+	if more := len(objects) - most; more > 0 {
+		all = append(all, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(all, ", ")
+}
+
 // use calls Options.Use.
 func (s *session) use(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -67,7 +84,7 @@ func (s *session) use(ctx context.Context) error {
 
 // remove removes everything that was installed, also if ctx has ended. Finalizers that the operator has not removed are removed.
 func (s *session) remove(ctx context.Context) error {
-	if s.target == nil {
+	if !s.began {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), DefaultTimeout, fmt.Errorf("not done after %s", DefaultTimeout))
