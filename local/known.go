@@ -105,12 +105,8 @@ func describe(folder, name string) (*Cluster, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err
 	}
-	lock, err := TryLock(dir + ".lock")
-	running := errors.Is(err, ErrLocked)
-	if err == nil {
-		err = lock.Unlock()
-	}
-	if err != nil && !running {
+	running, err := isHeld(dir + ".lock")
+	if err != nil {
 		return nil, err
 	}
 	told := filepath.Join(dir, "cluster.json")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -26,6 +27,26 @@ func TryLock(path string) (*Lock, error) {
 		return nil, err
 	}
 	return lockFile(file, path)
+}
+
+// isHeld reports whether a process holds the lock at path. Several may ask at the same time: they do not take each other for the holder.
+func isHeld(path string) (bool, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer file.Close() // releases the shared lock
+	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return inPlace(file, path), nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return false, nil
 }
 
 // TryLockFolder locks a directory itself, without a lock file, or returns ErrLocked.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestALockIsHeldByOne(t *testing.T) {
@@ -123,4 +125,37 @@ func TestALockOfAFolder(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
+}
+
+// Who only looks whether a lock is held does not hold it for others who look, and does not create it.
+func TestIsHeld(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.lock")
+	looks := func(when string, want bool) {
+		t.Helper()
+		if got, err := isHeld(path); got != want || err != nil {
+			t.Errorf("%s: held %t, %v", when, got, err)
+		}
+	}
+	looks("without a file", false)
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the file was created")
+	}
+	lock, err := TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks("while it is held", true)
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := unix.Flock(int(other.Fd()), unix.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	looks("while another one looks", false)
 }
