@@ -42,7 +42,7 @@ type entry struct {
 func Read(file string) (*List, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the accepted findings: %w", err)
 	}
 	return Parse(file, content)
 }

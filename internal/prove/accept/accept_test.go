@@ -1,6 +1,8 @@
 package accept_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -75,7 +77,7 @@ func TestBadFiles(t *testing.T) {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "accepted.yaml")
-	if _, err := accept.Read(path); !os.IsNotExist(err) {
+	if _, err := accept.Read(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "accepted findings") {
 		t.Errorf("error %v", err)
 	}
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {

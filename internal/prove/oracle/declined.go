@@ -35,7 +35,7 @@ func (m *moment) whyDeclined() string {
 	switch {
 	case m.rejects(m.run, m.i), m.does.Fresh && fresh != nil && m.rejects(fresh, fresh.index(m.step.Name)):
 		return "the API server rejected what the operator wrote for this value"
-	case m.does.Fresh && fresh != nil && !m.makesSense(fresh.silentState(m.step.Name)):
+	case m.does.Fresh && fresh != nil && m.run.Steps[0].Silent && !m.makesSense(fresh.silentState(m.step.Name)):
 		return "a new object with this value does not become ready"
 	case m.says():
 		return "the operator reports that it cannot apply the change"
