@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/operon-framework/operon/cluster/internal/instance"
 	"github.com/operon-framework/operon/cluster/internal/node"
@@ -144,6 +145,34 @@ func TestLife(t *testing.T) {
 	// A process that ended but was not reaped yet has no command line.
 	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", facts.PID)); err == nil && len(line) > 0 {
 		t.Errorf("process %d outlived down: %s", facts.PID, line)
+	}
+}
+
+// A cluster that is being started is stopped when it has started.
+func TestDownDuringTheStart(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	data := t.TempDir()
+	up := h.command("up", "--data", data)
+	if err := h.enter(up.Start); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // there is no event for a new directory
+		if _, err := os.Stat(filepath.Join(h.path, "clusters", "default")); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the start did not begin")
+		}
+	}
+	if said := h.must("down"); !strings.Contains(said, "is down; its state is kept in "+data) {
+		t.Errorf("down says %q", said)
+	}
+	if err := up.Wait(); err != nil {
+		t.Errorf("up: %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(h.path, "clusters")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

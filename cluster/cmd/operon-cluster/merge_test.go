@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -19,12 +20,14 @@ func TestMerge(t *testing.T) {
 		current string
 		remove  bool // the user removes the previous context in the meantime
 		chooses bool // the user chooses another context in the meantime
+		killed  bool // the cluster is killed, and started again without --merge
 		want    string
 	}{
 		"restored":             {current: "work", want: "work"},
 		"there was none":       {want: ""},
 		"removed meanwhile":    {current: "work", remove: true, want: ""},
 		"the user chose again": {current: "work", chooses: true, want: "other"},
+		"killed":               {current: "work", killed: true, want: "work"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,6 +48,13 @@ func TestMerge(t *testing.T) {
 			merged := read(t, file)
 			if merged.CurrentContext != "operon-default" || len(merged.Contexts) != 3 {
 				t.Fatalf("the current context is %q of %d", merged.CurrentContext, len(merged.Contexts))
+			}
+			if c.killed {
+				if err := syscall.Kill(h.up().PID, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				h.up()
+				merged = read(t, file)
 			}
 			if nodes := h.kubectlBy(file, "get", "nodes", "-o", "name"); nodes != "node/node-0" {
 				t.Errorf("by the merged kubeconfig there are %q", nodes)

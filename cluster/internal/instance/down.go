@@ -15,26 +15,31 @@ import (
 // Down stops the cluster and removes all its files except a data directory. It also removes the files of a cluster that was
 // killed. It returns an *UnknownError if the cluster does not exist.
 func Down(ctx context.Context, name string) (Facts, error) {
-	facts, err := Status(name)
-	if err != nil {
-		return Facts{}, err
-	}
 	f, err := openFolder(name)
 	if err != nil {
 		return Facts{}, err
 	}
-	starting, err := lock(ctx, f.startLock())
+	starting, err := lock(ctx, f.startLock()) // also of a cluster that starts, which has no directory yet, or is not running yet
 	if err != nil {
 		return Facts{}, err
 	}
 	defer starting.Close()
+	facts, err := Status(name)
+	if _, unknown := errors.AsType[*UnknownError](err); unknown {
+		return Facts{}, errors.Join(err, os.Remove(f.startLock()))
+	}
+	if err != nil {
+		return Facts{}, err
+	}
 	if err := f.stop(ctx); err != nil {
 		return Facts{}, err
 	}
 	if facts.MergedInto != "" {
-		err = unmerge(facts, name)
+		if err := unmerge(facts, name); err != nil { // Down can be repeated
+			return facts, errors.Join(err, os.MkdirAll(f.path, 0o700), f.writeFacts(facts))
+		}
 	}
-	return facts, errors.Join(err, f.remove())
+	return facts, f.remove()
 }
 
 // remove removes all files of a cluster that does not run. The caller must hold the start lock.
@@ -48,14 +53,18 @@ func (f folder) remove() error {
 	return err
 }
 
-// stop stops the process of the cluster. The PID is only used while the process holds its lock, so no other process can be
-// killed.
+// stop stops the process of the cluster.
 func (f folder) stop(ctx context.Context) error {
 	facts, err := f.readFacts()
 	if err != nil || facts.State != Running {
 		return err
 	}
-	if err := unix.Kill(facts.PID, unix.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
+	process, err := os.FindProcess(facts.PID)
+	if err != nil {
+		return fmt.Errorf("find the process of cluster %q, pid %d: %w", f.name, facts.PID, err)
+	}
+	defer process.Release()
+	if err := f.signal(process, unix.SIGTERM); err != nil {
 		return fmt.Errorf("stop cluster %q, pid %d: %w", f.name, facts.PID, err)
 	}
 	patient, cancel := context.WithTimeout(ctx, timing.stopDeadline)
@@ -63,8 +72,21 @@ func (f folder) stop(ctx context.Context) error {
 	if released(patient, f.runLock()) == nil {
 		return nil
 	}
-	if err := unix.Kill(facts.PID, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+	if err := f.signal(process, unix.SIGKILL); err != nil {
 		return fmt.Errorf("kill cluster %q, pid %d: %w", f.name, facts.PID, err)
 	}
 	return released(ctx, f.runLock())
+}
+
+// signal sends a signal to the process of the cluster if it still holds its lock. process was found before that is checked. On Linux, it never
+// stands for another process that got the same PID later.
+func (f folder) signal(process *os.Process, signal os.Signal) error {
+	running, err := held(f.runLock())
+	if err != nil || !running {
+		return err
+	}
+	if err := process.Signal(signal); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
 }

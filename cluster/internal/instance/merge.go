@@ -1,9 +1,14 @@
 package instance
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // contextName returns the name of a cluster, its user and its context in kubeconfigs.
@@ -16,50 +21,86 @@ func Merge(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ours, err := clientcmd.LoadFromFile(facts.Kubeconfig)
-	if err != nil {
-		return "", err
-	}
-	access := clientcmd.NewDefaultPathOptions()
-	theirs, err := access.GetStartingConfig()
-	if err != nil {
-		return "", fmt.Errorf("the kubeconfig %s was not changed: %w", access.GetDefaultFilename(), err)
-	}
-	entry := contextName(name)
-	if theirs.CurrentContext != entry {
-		facts.MergedOver = theirs.CurrentContext
-	}
-	// An entry that has a file of origin would be written to that file.
-	ours.Clusters[entry].LocationOfOrigin, ours.AuthInfos[entry].LocationOfOrigin, ours.Contexts[entry].LocationOfOrigin = "", "", ""
-	theirs.Clusters[entry], theirs.AuthInfos[entry] = ours.Clusters[entry], ours.AuthInfos[entry]
-	theirs.Contexts[entry], theirs.CurrentContext = ours.Contexts[entry], entry
-	if err := clientcmd.ModifyConfig(access, *theirs, false); err != nil {
-		return "", err
-	}
-	facts.MergedInto = access.GetDefaultFilename()
 	f, err := openFolder(name)
 	if err != nil {
 		return "", err
 	}
-	return facts.MergedInto, f.writeFacts(facts)
+	facts, err = f.mergeInto(facts, "", true)
+	return facts.MergedInto, err
+}
+
+// kubeconfigAt returns access to a kubeconfig, or to that of the user if path is empty.
+func kubeconfigAt(path string) *clientcmd.PathOptions {
+	access := clientcmd.NewDefaultPathOptions()
+	access.LoadingRules.ExplicitPath = path
+	return access
+}
+
+// mergeInto adds the cluster to a kubeconfig, or to that of the user if path is empty, and makes it the current context if choose is true. It returns
+// the facts with what Down needs.
+func (f folder) mergeInto(facts Facts, path string, choose bool) (Facts, error) {
+	ours, err := clientcmd.LoadFromFile(facts.Kubeconfig)
+	if err != nil {
+		return facts, err
+	}
+	access, entry := kubeconfigAt(path), contextName(f.name)
+	// An entry that has a file of origin would be written to that file.
+	ours.Clusters[entry].LocationOfOrigin, ours.AuthInfos[entry].LocationOfOrigin, ours.Contexts[entry].LocationOfOrigin = "", "", ""
+	err = modify(access, func(theirs *clientcmdapi.Config) {
+		if choose && theirs.CurrentContext != entry {
+			facts.MergedOver = theirs.CurrentContext
+		}
+		theirs.Clusters[entry], theirs.AuthInfos[entry] = ours.Clusters[entry], ours.AuthInfos[entry]
+		theirs.Contexts[entry] = ours.Contexts[entry]
+		if choose {
+			theirs.CurrentContext = entry
+		}
+	})
+	if err != nil {
+		return facts, err
+	}
+	facts.MergedInto = access.GetDefaultFilename()
+	return facts, f.writeFacts(facts)
 }
 
 // unmerge removes a cluster from the kubeconfig to which it was added. If its context is still current, the previous context
 // becomes current again, unless the user has removed it in the meantime.
 func unmerge(facts Facts, name string) error {
-	config, err := clientcmd.LoadFromFile(facts.MergedInto)
+	if _, err := os.Stat(facts.MergedInto); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	entry := contextName(name)
+	err := modify(kubeconfigAt(facts.MergedInto), func(config *clientcmdapi.Config) {
+		delete(config.Clusters, entry)
+		delete(config.AuthInfos, entry)
+		delete(config.Contexts, entry)
+		if config.CurrentContext == entry {
+			config.CurrentContext = ""
+			if config.Contexts[facts.MergedOver] != nil {
+				config.CurrentContext = facts.MergedOver
+			}
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("remove cluster %q from the kubeconfig: %w", name, err)
 	}
-	entry := contextName(name)
-	delete(config.Clusters, entry)
-	delete(config.AuthInfos, entry)
-	delete(config.Contexts, entry)
-	if config.CurrentContext == entry {
-		config.CurrentContext = ""
-		if config.Contexts[facts.MergedOver] != nil {
-			config.CurrentContext = facts.MergedOver
+	return nil
+}
+
+// modify changes a kubeconfig. While another program changes it, such as kubectl, it waits, and reads it again.
+func modify(access clientcmd.ConfigAccess, change func(*clientcmdapi.Config)) error {
+	for deadline := time.Now().Add(timing.kubeconfigBusy); ; time.Sleep(timing.lockPeriod) {
+		config, err := access.GetStartingConfig()
+		if err != nil {
+			return fmt.Errorf("the kubeconfig %s was not changed: %w", access.GetDefaultFilename(), err)
+		}
+		change(config)
+		err = clientcmd.ModifyConfig(access, *config, false) // it creates a file as lock, and does not wait
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("another program changes the kubeconfig: %w; if none does, delete this file", err)
 		}
 	}
-	return clientcmd.WriteToFile(*config, facts.MergedInto)
 }

@@ -7,6 +7,7 @@ var timing = struct {
 	startDeadline, lockDeadline, lockPeriod, resetDeadline time.Duration
 	pingTimeout, dyingDeadline, stopDeadline, watchPause   time.Duration
 	memorySettle, memoryPeriod, headerTimeout              time.Duration
+	kubeconfigBusy                                         time.Duration
 }{
 	// startDeadline is the timeout of a start, which takes one to two seconds, but much longer on a busy machine.
 	startDeadline: 2 * time.Minute,
@@ -30,4 +31,6 @@ var timing = struct {
 	memoryPeriod: 30 * time.Second,
 	// headerTimeout is how long a client of the image registry may take to send the headers of a request.
 	headerTimeout: 10 * time.Second,
+	// kubeconfigBusy is how long another program may change the user's kubeconfig.
+	kubeconfigBusy: 5 * time.Second,
 }

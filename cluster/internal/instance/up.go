@@ -47,20 +47,30 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 	if err != nil {
 		return Facts{}, false, err
 	}
-	crash := ""
+	crash, merged := "", Facts{}
 	if !running {
+		merged, _ = f.readFacts() // of a cluster that was killed; they are removed below in any case
 		if crash, err = f.keepCrash(); err != nil {
 			return Facts{}, false, err
 		}
 		if err := f.launch(ctx, spec); err != nil {
+			if merged.MergedInto != "" {
+				err = errors.Join(err, unmerge(merged, name))
+			}
 			return Facts{}, false, errors.Join(err, f.remove())
 		}
 	}
 	facts, err = f.readFacts()
-	facts.Crash = crash
 	if err == nil && facts.State != Running {
 		err = fmt.Errorf("cluster %q exited right after startup; see %s", name, f.log())
 	}
+	if err == nil && merged.MergedInto != "" { // the entry there is that of the killed one
+		facts.MergedInto, facts.MergedOver = merged.MergedInto, merged.MergedOver
+		if err = f.writeFacts(facts); err == nil {
+			facts, err = f.mergeInto(facts, merged.MergedInto, false)
+		}
+	}
+	facts.Crash = crash
 	return facts, !running, err
 }
 
