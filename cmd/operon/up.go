@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -63,7 +64,11 @@ everything that "operon up" installed.`,
 		if err := resolveCluster(&options.Where); err != nil {
 			return err
 		}
-		return up.Run(command.Context(), options)
+		err := up.Run(command.Context(), options)
+		if _, is := errors.AsType[up.NotReadyError](err); is {
+			return exitError{exitFindings, err}
+		}
+		return err
 	}
 	return command
 }

@@ -40,25 +40,47 @@ func installAccess(ctx context.Context, in *installer, p *project.Project, local
 	if _, err := in.apply(ctx, object("v1", "Namespace", "", who.namespace, nil)); err != nil {
 		return err
 	}
-	if err := in.applyOurs(ctx, object("v1", "ServiceAccount", who.namespace, who.name, nil)); err != nil {
-		return err
-	}
-	if local && p.Main.ServesAPI() {
-		if err := in.applyOurs(ctx, who.service()); err != nil {
-			return err
-		}
-	}
 	granted := map[string]bool{}
-	for _, grant := range p.Grants {
-		for _, part := range who.parts(grant) {
-			if err := in.applyOurs(ctx, part); err != nil {
-				return placedIfWritten(grant.Role, err)
-			}
-			granted[tree.Address(part)] = true
+	for _, one := range who.access(p, local) {
+		if err := in.applyOurs(ctx, one.object); err != nil {
+			return placedIfWritten(one.role, err)
 		}
+		granted[tree.Address(one.object)] = true
 	}
 	// If they remained, a permission that the project lacks would not be noticed.
 	return in.takeBack(ctx, granted, accessResources...)
+}
+
+// checkAccess returns an error if an object of the operator's access was not created by Run: the operator seems to be deployed. Nothing was changed
+// before.
+func checkAccess(ctx context.Context, in *installer, p *project.Project, local bool) error {
+	for _, one := range identityOf(p).access(p, local) {
+		if err := in.checkOurs(ctx, one.object); err != nil {
+			return placedIfWritten(one.role, err)
+		}
+	}
+	return nil
+}
+
+// part is an object of the operator's access.
+type part struct {
+	object *unstructured.Unstructured
+	// role is the Role of the project that it comes from. The zero value is none.
+	role project.Object
+}
+
+// access returns the objects of the operator's access: its ServiceAccount, the Service of an API server, and its permissions.
+func (i identity) access(p *project.Project, local bool) []part {
+	all := []part{{object: object("v1", "ServiceAccount", i.namespace, i.name, nil)}}
+	if local && p.Main.ServesAPI() {
+		all = append(all, part{object: i.service()})
+	}
+	for _, grant := range p.Grants {
+		for _, object := range i.parts(grant) {
+			all = append(all, part{object, grant.Role})
+		}
+	}
+	return all
 }
 
 // accessResources lists the resources of Roles and their bindings.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -28,7 +29,7 @@ type DownOptions struct {
 }
 
 // Down removes from a cluster everything that Run created for a project, and all objects of the kinds that it defined: first
-// admission policies, which might reject the other deletions, custom resources, what makes API servers call the operator, and samples, then the kinds, the operator's
+// admission policies and what makes API servers call the operator, which might reject the other deletions, custom resources and samples, then the kinds, the operator's
 // access, and its namespace. If objects wait for finalizers, Down runs the operator that was built last until these objects
 // are deleted.
 func Down(ctx context.Context, options DownOptions) (err error) {
@@ -52,9 +53,12 @@ type remover struct {
 	options   DownOptions
 	name, dir string
 	folder    *folder
+	place     place // where the project ran last
 	target    *target
 	inventory *inventory
 	removal   *removal.Remover
+	// unregistered means that what makes API servers call the operator was removed.
+	unregistered bool
 	// abandon, if set, is called after finalizers of an object were removed, which takes the place of running the operator.
 	abandon func(object *unstructured.Unstructured, finalizers []string)
 }
@@ -65,6 +69,9 @@ func (r *remover) down(ctx context.Context) error {
 		return err
 	}
 	r.target, err = r.findTarget(ctx, where)
+	if err == nil && r.options.Where == (Where{}) && r.place.Server != "" && r.target.config.Host != r.place.Server {
+		return fmt.Errorf("the context %q leads to %s now, but the project ran last at %s: select the cluster with --kubeconfig and --context", where.Context, r.target.config.Host, r.place.Server)
+	}
 	if errors.Is(err, errStopped) {
 		r.say("nothing to remove: %v", err)
 		return nil
@@ -78,19 +85,31 @@ func (r *remover) down(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %s", timeout))
 	defer cancel()
-	return r.removeAll(bounded)
+	claim, err := newClaim(bounded, r.target, r.name, r.folder, r.say)
+	if err != nil {
+		return err
+	}
+	defer claim.end(ctx)
+	claimed, lost := context.WithCancelCause(bounded)
+	defer lost(nil)
+	go claim.watch(claimed, r.target.title, lost)
+	err = r.removeAll(claimed)
+	if taken(claimed) {
+		return context.Cause(claimed)
+	}
+	return err
 }
 
 // where returns the given cluster, or the cluster of the last Run.
 func (r *remover) where() (Where, error) {
+	var err error
+	if r.place, err = r.folder.remembered(); err != nil {
+		return Where{}, fmt.Errorf("read where the project ran last: %w; delete %s and select the cluster with --cluster or --kubeconfig", err, r.folder.where())
+	}
 	if r.options.Where != (Where{}) {
 		return r.options.Where, nil
 	}
-	where, _, err := r.folder.remembered()
-	if err != nil {
-		return where, fmt.Errorf("find the cluster in which the project ran last: %w; select it with --cluster or --kubeconfig", err)
-	}
-	return where, nil
+	return r.place.Where, nil
 }
 
 // findTarget finds the cluster. If the user named no cluster and the local one does not exist, nothing has to be removed.
@@ -131,25 +150,38 @@ func (r *remover) removeAll(ctx context.Context) error {
 		Client: r.inventory.client,
 		Gone:   func(object *unstructured.Unstructured) { r.say("removed %s", tree.Address(object)) },
 	}
-	if len(r.inventory.policies) > 0 { // API servers notice the deletion of a policy with a delay
-		r.removal.Retry = refusedByPolicy
+	// API servers notice the deletion of policies and webhooks with a delay.
+	r.removal.Retry = func(err error) bool {
+		return len(r.inventory.policies) > 0 && refusedByPolicy(err) || r.unregistered && strings.Contains(err.Error(), "failed calling webhook")
 	}
 	if err := r.removal.Remove(ctx, r.inventory.policies); err != nil {
+		return err
+	}
+	if err := r.removeRegistrations(ctx); err != nil { // no operator runs that would answer when objects are deleted
 		return err
 	}
 	if err := r.removeResources(ctx); err != nil {
 		return err
 	}
-	registered, err := registrations(ctx, r.inventory.client, identity{namespace: r.name + identitySuffix, name: r.name}, registeredKinds...)
-	if err != nil {
+	if err := r.removeRegistrations(ctx); err != nil { // those of the operator that has run for the finalizers
 		return err
 	}
-	for _, stage := range [][]*unstructured.Unstructured{registered, r.inventory.samples, r.inventory.definitions, r.inventory.access, r.inventory.namespaces} {
+	for _, stage := range [][]*unstructured.Unstructured{r.inventory.samples, r.inventory.definitions, r.inventory.access, r.inventory.namespaces} {
 		if err := r.removal.Remove(ctx, stage); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeRegistrations removes what makes API servers call the operator.
+func (r *remover) removeRegistrations(ctx context.Context) error {
+	registered, err := registrations(ctx, r.inventory.client, identity{namespace: r.name + identitySuffix, name: r.name}, registeredKinds...)
+	if err != nil {
+		return err
+	}
+	r.unregistered = r.unregistered || len(registered) > 0
+	return r.removal.Remove(ctx, registered)
 }
 
 func (r *remover) say(format string, args ...any) {

@@ -1,8 +1,12 @@
 package up_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,8 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
+	"github.com/operon-framework/operon/internal/tools/up"
 	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -72,12 +79,13 @@ func TestRegistrationsAreRemoved(t *testing.T) {
 	}
 	const api = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.%[1]s.example.com, labels: {app.kubernetes.io/managed-by: %[2]s}}," +
 		" spec: {group: %[1]s.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true, service: {name: a, namespace: %[3]s}}}"
+	const rules = "[{apiGroups: ['*'], apiVersions: ['*'], operations: [DELETE], resources: [gadgets]}]" // nobody answers when they are deleted
 	const hook = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: %s, labels: {app.kubernetes.io/managed-by: %s}}," +
-		" webhooks: [{name: a.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: %s}}}]}"
+		" webhooks: [{name: a.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: %s}}, rules: %s}]}"
 	create(apis, api, "own", f.name, f.name+"-system")
 	create(apis, api, "foreign", f.name, "elsewhere")
-	create(hooks, hook, "own", f.name, f.name+"-system")
-	create(hooks, hook, "foreign", f.name, "elsewhere")
+	create(hooks, hook, "own", f.name, f.name+"-system", rules)
+	create(hooks, hook, "foreign", f.name, "elsewhere", "[]")
 	names := func(in dynamic.ResourceInterface) string {
 		t.Helper()
 		list, err := in.List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=" + f.name})
@@ -123,6 +131,72 @@ func TestDownRunsTheOperatorForFinalizers(t *testing.T) {
 		t.Error(err)
 	}
 	f.noOperator(t)
+}
+
+// Down runs the main package that Run was told to run.
+func TestDownOfSeveralMainPackages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	content, err := os.ReadFile(filepath.Join(f.dir, "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"one", "other"} {
+		dir := filepath.Join(f.dir, "cmd", name)
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "main.go"), content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(f.dir, "main.go")); err != nil {
+		t.Fatal(err)
+	}
+	f.edit(t, "config/samples/gadget.yaml", "size: 3", "size: 3\n  finalize: true")
+	if got := f.once(t, func(o *up.Options) { o.Main = "cmd/other" }); got.err != nil {
+		t.Fatal(got.err)
+	}
+	if out, err := f.down(t.Context(), patience); err != nil || !strings.Contains(out, "running the operator for the finalizers of 1 object") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Down finds the cluster of the last Run by itself, also if another context is the current one now, and not another cluster.
+func TestDownFindsTheClusterOfTheLastRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	raw, err := clientcmd.LoadFromFile(f.env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := raw.CurrentContext
+	raw.Clusters["nowhere"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	raw.Contexts["nowhere"] = &clientcmdapi.Context{Cluster: "nowhere"}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	write := func() {
+		t.Helper()
+		if err := clientcmd.WriteToFile(*raw, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	if got := f.once(t, func(o *up.Options) { o.Where = up.Where{Kubeconfig: file} }); got.err != nil {
+		t.Fatal(got.err)
+	}
+	down := func() (string, error) {
+		var out bytes.Buffer
+		err := up.Down(t.Context(), up.DownOptions{Dir: f.dir, Timeout: patience, Out: &out})
+		return out.String(), err
+	}
+	server := raw.Clusters[raw.Contexts[current].Cluster].Server
+	raw.Clusters[raw.Contexts[current].Cluster].Server = strings.Replace(server, "127.0.0.1", "localhost", 1)
+	write()
+	if _, err := down(); err == nil || lacks(err.Error(), `the context "`+current+`" leads to https://localhost`, "ran last at "+server) != nil {
+		t.Errorf("another server: error %v", err)
+	}
+	raw.Clusters[raw.Contexts[current].Cluster].Server, raw.CurrentContext = server, "nowhere"
+	write()
+	if out, err := down(); err != nil || !strings.Contains(out, "removed Gadget") {
+		t.Errorf("another current context: %v\n%s", err, out)
+	}
 }
 
 func TestDownSaysWhichObjectWaitsForWhichFinalizer(t *testing.T) {
@@ -183,6 +257,25 @@ func TestDownLeavesWhatWasThereBefore(t *testing.T) {
 	}
 }
 
+// shortNames returns the short names of the kind in the cluster.
+func (f *fixture) shortNames(t *testing.T) []string {
+	t.Helper()
+	client, err := dynamic.NewForConfig(f.env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	definition, err := definitions.Get(t.Context(), "gadgets."+f.group, getOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, _, err := unstructured.NestedStringSlice(definition.Object, "spec", "names", "shortNames")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
 func TestUpRefusesToTakeOverADeployedOperator(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -197,8 +290,12 @@ func TestUpRefusesToTakeOverADeployedOperator(t *testing.T) {
 		}
 	}
 	label("null")
+	f.edit(t, "config/crd/gadgets.yaml", "kind: Gadget\n", "kind: Gadget\n    shortNames: [gdg]\n")
 	got := f.once(t, nil)
 	label(`"` + f.name + `"`)
+	if names := f.shortNames(t); len(names) > 0 {
+		t.Errorf("the CustomResourceDefinition was changed: its short names are %v", names)
+	}
 	if got.err == nil || lacks(got.err.Error(), "the ServiceAccount "+f.name+" already exists in the cluster and was not created by `operon up`") != nil {
 		t.Errorf("%v", got.err)
 	}

@@ -98,7 +98,12 @@ func (f *fixture) onceFails(t *testing.T, words ...string) {
 		if got.err == nil {
 			t.Fatalf("no error\n%s", got.stdout)
 		}
-		err := lacks(got.err.Error(), words...)
+		text := got.err.Error()
+		_, ran := errors.AsType[up.NotReadyError](got.err)
+		if ran != (strings.Contains(text, "not ready after") || strings.Contains(text, "the operator exited")) {
+			t.Errorf("NotReadyError: %v, for %v", ran, got.err)
+		}
+		err := lacks(text, words...)
 		if err == nil {
 			return
 		}

@@ -17,8 +17,9 @@ import (
 // deleted when Run ends. The data for Down remains until Down is run: the operator that was built last, and the cluster in
 // which it ran.
 type folder struct {
-	path string
-	lock *local.Lock
+	// project is the directory of the project, and path that of its state.
+	project, path string
+	lock          *local.Lock
 }
 
 // folderOf returns the path of the state of a project. The suffix distinguishes the use that Run is made of.
@@ -76,7 +77,7 @@ func openFolder(projectDir, use string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{path: path, lock: lock}
+	f := &folder{project: projectDir, path: path, lock: lock}
 	if err := errors.Join(lock.Note(fmt.Sprint(os.Getpid())), os.MkdirAll(path, 0o700), f.removeCredentials()); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the directory for the state: %w", err), lock.Unlock())
 	}
@@ -89,6 +90,7 @@ func (f *folder) log() string             { return f.file("operator.log") }
 func (f *folder) kubeconfig() string      { return f.file("kubeconfig") }
 func (f *folder) token() string           { return f.file("token") }
 func (f *folder) where() string           { return f.file("where.json") }
+func (f *folder) number() string          { return f.file("number") }
 func (f *folder) args() string            { return f.file("args.json") }
 func (f *folder) endpoint() string        { return f.file(endpointFile) }
 
@@ -114,26 +116,35 @@ func (f *folder) remove() error {
 	return errors.Join(os.RemoveAll(f.path), os.Remove(f.path+".lock"), f.lock.Unlock())
 }
 
-// remember records the cluster in which the project runs, for a Down without a cluster.
-func (f *folder) remember(where Where) error {
-	content, err := json.Marshal(where)
+// place is where and how the project ran last, for Down.
+type place struct {
+	Where
+	// Server is the URL of the API server, or empty for a local cluster, whose port may change.
+	Server string `json:"server,omitempty"`
+	// Main is Options.Main.
+	Main string `json:"main,omitempty"`
+}
+
+// remember records the place.
+func (f *folder) remember(in place) error {
+	content, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
 	return writeFile(f.where(), content)
 }
 
-// remembered returns the cluster in which the project ran last. It returns false if the project has not run.
-func (f *folder) remembered() (Where, bool, error) {
-	var where Where
+// remembered returns the place, or the zero value if the project has not run.
+func (f *folder) remembered() (place, error) {
+	var in place
 	content, err := os.ReadFile(f.where())
 	if errors.Is(err, fs.ErrNotExist) {
-		return where, false, nil
+		return in, nil
 	}
 	if err != nil {
-		return where, false, err
+		return in, err
 	}
-	return where, true, json.Unmarshal(content, &where)
+	return in, json.Unmarshal(content, &in)
 }
 
 // keepArgs records the operator's own arguments, for a Down that has to run the operator again.

@@ -78,6 +78,16 @@ func (in *installer) apply(ctx context.Context, object *unstructured.Unstructure
 
 // applyOurs applies an object that must not have been created by another client.
 func (in *installer) applyOurs(ctx context.Context, object *unstructured.Unstructured) error {
+	if err := in.checkOurs(ctx, object); err != nil {
+		return err
+	}
+	kube.SetLabel(object, Label, in.project)
+	_, err := in.Apply(ctx, object)
+	return err
+}
+
+// checkOurs returns an error if an object exists that was created by another client.
+func (in *installer) checkOurs(ctx context.Context, object *unstructured.Unstructured) error {
 	if err := in.Place(object, in.namespace); err != nil {
 		return err
 	}
@@ -88,9 +98,7 @@ func (in *installer) applyOurs(ctx context.Context, object *unstructured.Unstruc
 	if whose == foreign {
 		return fmt.Errorf("the %s %s already exists in the cluster and was not created by `operon up`: the operator seems to be deployed there; undeploy it, or choose another cluster", object.GetKind(), object.GetName())
 	}
-	kube.SetLabel(object, Label, in.project)
-	_, err = in.Apply(ctx, object)
-	return err
+	return nil
 }
 
 // sign labels an object that is ours, and reports any other object.

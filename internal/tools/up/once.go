@@ -19,6 +19,12 @@ import (
 // shownTail is the number of lines of the operator's log that are shown after it ended.
 const shownTail = 25
 
+// NotReadyError is the error of a Run in mode Once whose samples did not become ready: in time, or because the operator exited.
+type NotReadyError struct{ error }
+
+// Unwrap returns the reason.
+func (e NotReadyError) Unwrap() error { return e.error }
+
 // lateError is the error of samples that were not ready in time.
 type lateError struct{ error }
 
@@ -45,9 +51,9 @@ func (s *session) await(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.operator.done():
-			return s.crash()
+			return NotReadyError{s.crash()}
 		case <-deadline.C:
-			return lateError{s.notReady()}
+			return NotReadyError{lateError{s.notReady()}}
 		case <-s.watcher.Changed():
 		case <-s.wake:
 		case <-look.C:

@@ -39,6 +39,8 @@ type session struct {
 	crashed  error // of the operator that ended by itself
 	refused  *rbac.Set
 	gauge    *gauge
+	claim    *claim
+	lost     context.CancelCauseFunc // ends the Run if another process takes the claim
 	watcher  *tree.Watcher
 	changes  *changes // nil if changes are not applied
 	wake     chan struct{}
@@ -48,8 +50,8 @@ type session struct {
 // ready. Otherwise it returns an error. In all cases, it stops the operator, and the objects in the cluster remain.
 func Run(ctx context.Context, options Options) (err error) {
 	options = options.withDefaults()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	read, changes, err := readProject(ctx, options)
 	if err != nil {
 		return err
@@ -71,15 +73,25 @@ func Run(ctx context.Context, options Options) (err error) {
 	defer func() { err = firstOf(err, folder.close()) }()
 	s := &session{
 		options: options, progress: terminal.NewWriter(options.progress()), project: read, folder: folder,
-		refused: rbac.Of(identityOf(read).user()), gauge: &gauge{}, changes: changes, wake: make(chan struct{}, 1),
+		refused: rbac.Of(identityOf(read).user()), gauge: &gauge{}, changes: changes, wake: make(chan struct{}, 1), lost: cancel,
 	}
+	defer func() {
+		if s.claim != nil {
+			s.claim.end(ctx)
+		}
+	}()
 	if options.Use != nil {
 		defer func() { err = errors.Join(err, s.remove(ctx)) }()
 	}
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	if err := s.run(ctx); err != nil || options.Mode == Once {
+	go s.claim.watch(ctx, s.target.title, s.lost)
+	err = s.run(ctx)
+	if taken(ctx) {
+		return context.Cause(ctx)
+	}
+	if err != nil || options.Mode == Once {
 		return err
 	}
 	s.farewell()
@@ -133,7 +145,14 @@ func (s *session) install(ctx context.Context) (err error) {
 		return err
 	}
 	s.say("%s is ready, %s", s.target.title, since(started))
-	if err := s.folder.remember(s.target.where); err != nil {
+	if s.claim, err = newClaim(ctx, s.target, s.project.Name, s.folder, s.say); err != nil {
+		return err
+	}
+	in, err := s.target.place(s.options.Main)
+	if err != nil {
+		return err
+	}
+	if err := s.folder.remember(in); err != nil {
 		return err
 	}
 	if s.installer, err = newInstaller(s.target.config, s.project.Name, s.foreign); err != nil {
@@ -147,6 +166,9 @@ func (s *session) install(ctx context.Context) (err error) {
 		s.began = true
 	}
 	s.samples = &samples{in: s.installer, applied: map[string]*unstructured.Unstructured{}}
+	if err := checkAccess(ctx, s.installer, s.project, s.options.Where.IsLocal()); err != nil {
+		return err
+	}
 	started = time.Now()
 	if err := s.installAll(ctx, s.project); err != nil {
 		return err
@@ -215,7 +237,9 @@ func (s *session) run(ctx context.Context) (failed error) {
 	}
 	defer func() {
 		s.operator.stop()
-		failed = firstOf(failed, s.unregister(ctx))
+		if !taken(ctx) { // otherwise they are those of the other operator
+			failed = firstOf(failed, s.unregister(ctx))
+		}
 	}()
 	s.say("operator started, pid %d", s.operator.process.PID())
 	if s.options.Use != nil {

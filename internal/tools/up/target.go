@@ -147,6 +147,21 @@ func (t *target) resolvePaths() error {
 	return err
 }
 
+// place returns where the cluster is found again, also if the user's current context or directory is another one then.
+func (t *target) place(main string) (place, error) {
+	in := place{Where: t.where, Main: main}
+	if t.where.IsLocal() {
+		return in, nil
+	}
+	in.Context, in.Server = t.raw.CurrentContext, t.config.Host
+	if in.Kubeconfig == "" {
+		return in, nil
+	}
+	var err error
+	in.Kubeconfig, err = filepath.Abs(in.Kubeconfig)
+	return in, err
+}
+
 // version queries the version of the cluster, which also shows whether the cluster answers.
 func (t *target) version(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timing.answerTimeout)

@@ -6,7 +6,8 @@ import "time"
 var timing = struct {
 	settle, unattended, frame, refresh, scrapeEvery, rateOver, silent, busy          time.Duration
 	unlisted, stopGrace, firstPause, lastPause, steady, answerTimeout, tokenLifetime time.Duration
-	tokenRetry, behind, childless, unregister                                        time.Duration
+	tokenRetry, tokenLook, behind, childless, unregister                             time.Duration
+	claim, claimRenewal, claimRetry, claimExpired, claimUnanswered                   time.Duration
 }{
 	// settle is the quiet time that ends a burst of file changes: an editor writes a file in several steps, and a checkout
 	// writes many files.
@@ -56,7 +57,18 @@ var timing = struct {
 	answerTimeout: 5 * time.Second,
 
 	// tokenLifetime is the requested lifetime of a token; the API server may issue a shorter one. tokenRetry is the pause
-	// after a failed request.
+	// after a failed request, and tokenLook how long a timer runs at most before the time is read again: timers stand still while the machine is
+	// suspended.
 	tokenLifetime: time.Hour,
 	tokenRetry:    10 * time.Second,
+	tokenLook:     10 * time.Second,
+
+	// claim is the duration of the Lease of a project, claimRenewal the time for which a renewal is tried, and claimRetry the time between two
+	// attempts: client-go's defaults. claimExpired is how long it takes at most to get the Lease of a process that was killed: client-go varies the
+	// time between attempts, and the cluster may be slow. claimUnanswered is how long the API server may take to answer if nobody else has the Lease.
+	claim:           15 * time.Second,
+	claimRenewal:    10 * time.Second,
+	claimRetry:      2 * time.Second,
+	claimExpired:    30 * time.Second,
+	claimUnanswered: 2 * time.Minute,
 }

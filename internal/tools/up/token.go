@@ -66,13 +66,17 @@ func (c *credentials) renew(ctx context.Context) (time.Time, error) {
 
 // keep renews the token when it is due until ctx ends. It passes errors to failed, and nil when a renewal succeeds again.
 func (c *credentials) keep(ctx context.Context, due time.Time, failed func(error)) {
+	due = due.Round(0) // the clock of the wall goes on while the machine is suspended
 	for {
-		timer := time.NewTimer(time.Until(due))
+		timer := time.NewTimer(min(time.Until(due), timing.tokenLook))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		case <-timer.C:
+		}
+		if time.Now().Round(0).Before(due) {
+			continue
 		}
 		next, err := c.renew(ctx)
 		if ctx.Err() != nil {
@@ -82,6 +86,6 @@ func (c *credentials) keep(ctx context.Context, due time.Time, failed func(error
 		if err != nil {
 			next = time.Now().Add(timing.tokenRetry)
 		}
-		due = next
+		due = next.Round(0)
 	}
 }

@@ -84,7 +84,7 @@ func (s *session) use(ctx context.Context) error {
 
 // remove removes everything that was installed, also if ctx has ended. Finalizers that the operator has not removed are removed.
 func (s *session) remove(ctx context.Context) error {
-	if !s.began {
+	if !s.began || taken(ctx) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), DefaultTimeout, fmt.Errorf("not done after %s", DefaultTimeout))
