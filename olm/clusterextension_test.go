@@ -168,6 +168,43 @@ func TestClusterExtension(t *testing.T) {
 	w.uninstall(catalog, till)
 }
 
+// A catalog that withdraws a version while it is rolled out does not take the operator back to the version before. The user can.
+func TestVersionWithdrawnDuringItsRollout(t *testing.T) {
+	t.Parallel()
+	w, r := newCluster(t), registrytest.New(t)
+	w.Cleanup(func() { w.Must(w.DeleteAllOf(context.WithoutCancel(w.Context()), &extensionv1.ClusterExtension{})) })
+	const entry = "- {name: memcached-operator.v0.0.1}\n"
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
+	withdrawn := w.catalog(r, "withdrawn", bundles, entry).Spec.Image
+	bundles["0.0.2"] = w.bundle(r, "0.0.2", failing(version("0.0.2", "0.0.1")))
+	offered := w.catalog(r, "offered", bundles, entry+"- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n").Spec.Image
+	catalog := &extensionv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: extensionv1.ClusterCatalogSpec{
+		Source: extensionv1.CatalogSource{Type: extensionv1.SourceImage, Image: &extensionv1.ImageSource{Ref: offered}},
+	}}
+	extension := clusterExtension("till", w.Namespace, "memcached", "0.0.1")
+	w.Add(catalog, extension)
+	w.awaitInstalled(extension, "0.0.1")
+	w.choosing(extension, "", "CatalogProvided")
+	next := w.AwaitPhase(second, v1alpha1.PhaseInstalling, "")
+	w.patch(catalog, fmt.Sprintf(`{"spec":{"source":{"image":{"ref":%q}}}}`, withdrawn))
+	localtest.Eventually(t, "the catalog without the version", func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(catalog), catalog); err != nil {
+			return err
+		}
+		if read := catalog.Status.ResolvedSource.Image.Ref; !strings.Contains(read, "withdrawn@") {
+			return fmt.Errorf("read is %s", read)
+		}
+		return nil
+	})
+	w.quiet()
+	w.awaitConditions(extension, "Progressing=True RollingOut installs "+second+": it is Installing", "Installed=True Succeeded Installed bundle "+first)
+	if now := w.AwaitPhase(second, v1alpha1.PhaseInstalling, ""); now.UID != next.UID {
+		t.Error("the version was installed again")
+	}
+	w.choosing(extension, "0.0.1", "CatalogProvided")
+	w.awaitInstalled(extension, "0.0.1")
+}
+
 // awaitInstalled waits until a version of memcached is installed, and nothing else remains to be done.
 func (w *world) awaitInstalled(of *extensionv1.ClusterExtension, number string) {
 	w.Helper()

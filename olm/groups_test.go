@@ -73,6 +73,16 @@ func TestGroups(t *testing.T) {
 	w.Must(w.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}))
 	w.works(other, false)
 	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+
+	w.AwaitGone(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}})
+	w.patch(group, fmt.Sprintf(`{"spec":{"selector":null,"targetNamespaces":[%q,%q]}}`, w.Namespace, other))
+	w.Await(first, "has a namespace that does not exist", func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return csv.Annotations["olm.targetNamespaces"] == w.Namespace+","+other
+	})
+	w.quiet()
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}})
+	w.works(other, true)
 }
 
 // works waits until the operator works in its own namespace, and in another one or not.

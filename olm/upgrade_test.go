@@ -26,12 +26,13 @@ const (
 	second = "memcached-operator.v0.0.2"
 )
 
-// A version is not replaced before the plan of the next one is complete, and keeps its objects until then. An upgrade that is given up returns
-// what its plan has taken over.
+// A version is not replaced before the plan of the next one is complete, and keeps its objects until then. While it is not upgradeable, the plan
+// writes nothing but the next version. An upgrade that is given up returns what its plan has taken over.
 func TestUpgradeThatIsGivenUp(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), registrytest.New(t)
-	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached), "0.0.2": w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))}
+	lacking := strings.Replace(version("0.0.2", "0.0.1"), "    owned:\n", "    required: [{name: others.$GROUP, version: v1, kind: Other}]\n    owned:\n", 1)
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached), "0.0.2": w.bundle(r, "0.0.2", lacking)}
 	w.Add(w.operatorGroup("group"), w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n"))
 	w.Add(w.plan("install-1", "0.0.1", "", v1alpha1.Automatic))
 	old := w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
@@ -40,23 +41,29 @@ func TestUpgradeThatIsGivenUp(t *testing.T) {
 	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(settings), settings))
 
 	plan := w.plan("install-2", "0.0.2", "0.0.1", v1alpha1.Manual)
-	next := w.csv(version("0.0.2", "0.0.1"))
+	next := w.csv(lacking)
 	w.Add(plan, next)
 	w.awaitPlan(plan.Name, v1alpha1.PlanRequiresApproval)
-	w.Await(second, "waits for the older version", func(csv *v1alpha1.ClusterServiceVersion) bool {
-		return strings.Contains(csv.Status.Message, "waiting until "+first+" is being replaced: its phase is Succeeded")
-	})
+	w.AwaitPhase(second, v1alpha1.PhasePending, "RequirementsNotMet")
 	w.quiet()
 	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	if now := w.awaitReader(old, first); now.UID != role.UID {
 		t.Error("before the approval, the ClusterRole was created again")
 	}
 
-	w.Must(w.Patch(t.Context(), &v2.OperatorCondition{ObjectMeta: w.Named(first)}, client.RawPatch("application/merge-patch+json", []byte(
-		`{"spec":{"conditions":[{"type":"Upgradeable","status":"False","reason":"Busy","message":"busy","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`))))
+	w.upgradeable(first, metav1.ConditionFalse)
 	w.approve(plan)
-	w.awaitPlan(plan.Name, v1alpha1.PlanComplete)
+	if held := w.awaitPlan(plan.Name, v1alpha1.PlanInstalling); !strings.Contains(held.Status.Message, "The operator "+first+" is not upgradeable: busy") {
+		t.Errorf("the message of the plan is %q", held.Status.Message)
+	}
 	w.AwaitPhase(second, v1alpha1.PhasePending, "OperatorConditionNotUpgradeable")
+	w.quiet()
+	if now := w.awaitReader(old, first); now.ResourceVersion != role.ResourceVersion {
+		t.Error("the ClusterRole was changed although the older version is not upgradeable")
+	}
+	w.upgradeable(first, metav1.ConditionTrue)
+	w.awaitPlan(plan.Name, v1alpha1.PlanComplete)
+	w.AwaitPhase(second, v1alpha1.PhasePending, "RequirementsNotMet")
 	w.quiet()
 	w.Must(w.Delete(t.Context(), next))
 	w.AwaitGone(next)
@@ -77,6 +84,13 @@ func TestUpgradeThatIsGivenUp(t *testing.T) {
 	w.Must(w.Delete(t.Context(), old))
 	w.AwaitGone(role)
 	w.AwaitGone(settings)
+}
+
+// upgradeable makes an operator say whether it may be replaced.
+func (w *world) upgradeable(name string, status metav1.ConditionStatus) {
+	w.Helper()
+	w.Must(w.Patch(w.Context(), &v2.OperatorCondition{ObjectMeta: w.Named(name)}, client.RawPatch("application/merge-patch+json", []byte(
+		`{"spec":{"conditions":[{"type":"Upgradeable","status":"`+string(status)+`","reason":"Busy","message":"busy","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`))))
 }
 
 // awaitReader waits until the ClusterRole of the bundle is a child of a version.

@@ -185,10 +185,10 @@ func (f Facts) NotMet() string {
 
 func pending(facts Facts) entry {
 	switch {
+	case facts.NotUpgradeable != "": // a plan does not write what is required before
+		return entry{v1alpha1.PhasePending, ReasonNotUpgradeable, facts.NotUpgradeable}
 	case !facts.RequirementsMet:
 		return entry{v1alpha1.PhasePending, ReasonRequirementsNotMet, facts.NotMet()}
-	case facts.NotUpgradeable != "":
-		return entry{v1alpha1.PhasePending, ReasonNotUpgradeable, facts.NotUpgradeable}
 	case facts.Predecessor != "":
 		return entry{v1alpha1.PhasePending, ReasonRequirementsUnknown, facts.Predecessor}
 	}

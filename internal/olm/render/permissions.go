@@ -34,7 +34,7 @@ func PermissionsDigest(csv *v1alpha1.ClusterServiceVersion) (string, error) {
 
 // Permissions returns the ServiceAccounts of an operator, and the Roles, ClusterRoles and bindings with what its ClusterServiceVersion asks
 // for. The permissions for the operator's own namespace are repeated in the other namespaces of the group; if the group has all namespaces,
-// they become permissions for the cluster, and the operator may read Namespaces.
+// they become permissions for the cluster, and the operator may read Namespaces. There are none in namespaces that do not exist.
 func Permissions(csv *v1alpha1.ClusterServiceVersion, group Group) []client.Object {
 	p := &permissions{csv: csv, known: map[string]bool{"default": true}} // each namespace has that account
 	for _, one := range csv.Spec.Install.Spec.Permissions {
@@ -45,7 +45,7 @@ func Permissions(csv *v1alpha1.ClusterServiceVersion, group Group) []client.Obje
 			p.grantCluster(one, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}})
 		default:
 			for _, namespace := range group.Targets {
-				if namespace != csv.Namespace {
+				if namespace != csv.Namespace && !slices.Contains(group.Absent, namespace) {
 					p.grant(namespace, one)
 				}
 			}

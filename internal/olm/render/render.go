@@ -54,6 +54,8 @@ type Group struct {
 	AnyVolumes bool
 	// Targets are the names of the namespaces that the operator works in, in order. One empty name stands for all.
 	Targets []string
+	// Absent are those of Targets that do not exist, or are being deleted: nothing can be created there.
+	Absent []string
 	// Selector selects the targets, if the group has a selector.
 	Selector *metav1.LabelSelector
 }

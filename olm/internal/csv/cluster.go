@@ -91,8 +91,9 @@ func (n *neighbors) nextSteps(ctx context.Context, out *operon.Composition) (map
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range plans {
-			if of == n.csv && one.Annotations[installplan.AnnotationRestores] == "" || !one.Spec.Approved || one.Status.Phase != v1alpha1.PlanInstalling {
+		for i := range plans {
+			one := &plans[i]
+			if installplan.Held(one) || of == n.csv && one.Annotations[installplan.AnnotationRestores] == "" || !one.Spec.Approved || one.Status.Phase != v1alpha1.PlanInstalling {
 				continue
 			}
 			for _, step := range one.Status.Plan {

@@ -138,7 +138,11 @@ func (c *Composer) Compose(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 	if p.config, err = recorded(group.Config); err != nil {
 		return err
 	}
-	if err := n.permissions(ctx, out, group, problem, p); err != nil {
+	stays, err := n.upgradeable(ctx, out)
+	if err != nil {
+		return err
+	}
+	if err := n.permissions(ctx, out, group, problem, stays != "", p); err != nil {
 		return err
 	}
 	if p.changed && problem.Reason == "" {
@@ -149,10 +153,7 @@ func (c *Composer) Compose(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 		return err
 	}
 	p.requirements = requirements
-	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Missing: require.Missing(requirements), Predecessor: n.waits()}
-	if p.facts.NotUpgradeable, err = n.upgradeable(ctx, out); err != nil {
-		return err
-	}
+	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Missing: require.Missing(requirements), Predecessor: n.waits(), NotUpgradeable: stays}
 	if err := n.replaced(ctx, out, &p.facts); err != nil {
 		return err
 	}
@@ -227,10 +228,10 @@ func held(csv *v1alpha1.ClusterServiceVersion, facts phase.Facts) (reason, messa
 		return facts.Problem.Reason, facts.Problem.Message
 	case csv.Status.Phase == v1alpha1.PhaseReplacing || csv.Status.Phase == v1alpha1.PhaseDeleting:
 		return "", "" // it works until the next version has taken over
-	case !facts.RequirementsMet:
-		return phase.ReasonRequirementsNotMet, facts.NotMet()
 	case facts.NotUpgradeable != "":
 		return phase.ReasonNotUpgradeable, facts.NotUpgradeable
+	case !facts.RequirementsMet:
+		return phase.ReasonRequirementsNotMet, facts.NotMet()
 	case facts.Predecessor != "":
 		return reasonPredecessor, facts.Predecessor
 	}

@@ -67,8 +67,8 @@ func conversionsOf(csv *v1alpha1.ClusterServiceVersion) []string {
 	return names
 }
 
-// convert writes the conversions of an operator into the kinds, and removes those that it no longer has. What the next version takes over
-// is left to it.
+// convert writes the conversions of an operator into the kinds, and removes those that it no longer has, or that the next version drops
+// when it takes over. What the next version takes over is left to it.
 func (c *Composer) convert(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, p *pass, seen *operon.Observed) error {
 	var names []string
 	for _, one := range p.conversions {

@@ -19,6 +19,9 @@ import (
 func (n *neighbors) declare(out *operon.Composition, wanted []render.Child, live existing, p *pass) {
 	deployments := map[string]client.Object{} // that are declared now
 	for _, child := range wanted {
+		if live.drops(child) {
+			continue
+		}
 		handed, kind := live.next[keyOf(child)], child.GetObjectKind().GroupVersionKind().Kind
 		var options []operon.ChildOption
 		if before := deployments[child.After]; before != nil && !handed {
@@ -52,6 +55,23 @@ type existing struct {
 	objects map[string]metav1.PartialObjectMetadata
 	// next are those that the next version takes over now.
 	next map[string]bool
+	// webhooks are the webhooks of the next version, each as Kind/name of the webhook, if it takes over now.
+	webhooks map[string]bool
+}
+
+// drops reports whether the next version takes over the Deployment that serves a webhook or an API, and has no such webhook or API: its pods
+// would not answer, so that the API server would reject requests. A webhook whose path changes stays until the next version writes its own,
+// so that no request bypasses it.
+func (e existing) drops(child render.Child) bool {
+	return child.After != "" && e.takesOver(child.After) && !e.next[keyOf(child)] && !e.webhooks[webhookOf(child)]
+}
+
+// takesOver reports whether the next version takes over a Deployment.
+func (e existing) takesOver(deployment string) bool { return e.next["Deployment/"+deployment] }
+
+// webhookOf returns the kind of a webhook configuration and the name of its webhook. Other objects have only a kind.
+func webhookOf(object client.Object) string {
+	return object.GetObjectKind().GroupVersionKind().Kind + "/" + object.GetLabels()[render.LabelWebhookName]
 }
 
 func keyOf(object client.Object) string {
@@ -60,7 +80,7 @@ func keyOf(object client.Object) string {
 
 // existing returns which of the objects that are wanted exist, and which the next version takes over.
 func (n *neighbors) existing(ctx context.Context, out *operon.Composition, group render.Group, wanted []render.Child) (existing, error) {
-	found := existing{objects: map[string]metav1.PartialObjectMetadata{}, next: map[string]bool{}}
+	found := existing{objects: map[string]metav1.PartialObjectMetadata{}, next: map[string]bool{}, webhooks: map[string]bool{}}
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, object := range wanted {
 		kind := object.GetObjectKind().GroupVersionKind()
@@ -83,6 +103,9 @@ func (n *neighbors) existing(ctx context.Context, out *operon.Composition, group
 		objects, _ := objects(n.after, group, nil) // a mistake in it keeps it from this phase
 		for _, object := range objects {
 			found.next[keyOf(object)] = true
+			if object.GetLabels()[render.LabelWebhookName] != "" {
+				found.webhooks[webhookOf(object)] = true
+			}
 		}
 	}
 	return found, nil

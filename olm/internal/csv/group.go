@@ -49,6 +49,14 @@ func (c *Composer) group(ctx context.Context, csv *v1alpha1.ClusterServiceVersio
 	if len(found.Targets) == 0 {
 		return found, phase.Problem{Reason: phase.ReasonNoTargets, Message: fmt.Sprintf("operatorgroup %s selects no namespaces: label a namespace so that its spec.selector selects it", found.Name)}, nil
 	}
+	if found.Absent, err = group.Absent(ctx, out, &all[0]); err != nil {
+		return found, phase.Problem{}, err
+	}
+	for _, name := range found.Absent {
+		if found.Selector == nil {
+			out.Warning("NamespaceNotFound", fmt.Sprintf("operatorgroup %s names the namespace %s, which does not exist or is being deleted: the operator gets no permissions there", found.Name, name))
+		}
+	}
 	problem := render.Supports(csv.Spec.InstallModes, found)
 	if account := all[0].Spec.ServiceAccountName; account != "" && problem.Reason == "" {
 		problem, err = c.limited(ctx, csv, found, client.ObjectKey{Namespace: csv.Namespace, Name: account})

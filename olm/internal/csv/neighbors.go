@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -163,25 +161,13 @@ func (n *neighbors) upgradeable(ctx context.Context, out *operon.Composition) (s
 	return notUpgradeable(ctx, out, n.before)
 }
 
-// notUpgradeable returns why an operator must not be replaced, from its OperatorCondition: the override of an administrator wins, and what
-// the operator said about an older generation does not count.
+// notUpgradeable returns why an operator must not be replaced, or an empty string.
 func notUpgradeable(ctx context.Context, out *operon.Composition, csv *v1alpha1.ClusterServiceVersion) (string, error) {
 	condition := &v2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: csv.Namespace, Name: csv.Name}}
-	found, err := out.Get(ctx, condition)
-	if err != nil || !found {
+	if _, err := out.Get(ctx, condition); err != nil {
 		return "", err
 	}
-	says := meta.FindStatusCondition(condition.Spec.Overrides, v2.Upgradeable)
-	if says == nil {
-		says = meta.FindStatusCondition(condition.Spec.Conditions, v2.Upgradeable)
-		if says == nil || says.ObservedGeneration != 0 && says.ObservedGeneration < condition.Generation-1 {
-			return "", nil
-		}
-	}
-	if says.Status != metav1.ConditionFalse {
-		return "", nil
-	}
-	return fmt.Sprintf("operator is not upgradeable: The operator %s is not upgradeable: %s", csv.Name, strings.TrimSpace(says.Message)), nil
+	return phase.NotUpgradeable(condition), nil
 }
 
 // replaced adds to the facts which version replaces this one. It does not while this one says that it is not upgradeable, or while it

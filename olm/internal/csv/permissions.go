@@ -2,6 +2,7 @@ package csv
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,9 +18,13 @@ import (
 
 // permissions declares the ServiceAccounts and permissions of an operator, if a plan granted them. Whoever creates or changes a
 // ClusterServiceVersion cannot grant permissions: a plan takes them from the bundle and records their digest, in a status that only the
-// manager writes.
-func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, group render.Group, problem phase.Problem, p *pass) error {
+// manager writes. Nothing is granted while the version before must not be replaced: its operator may have the same ServiceAccount.
+func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, group render.Group, problem phase.Problem, held bool, p *pass) error {
 	p.granted = n.csv.Status.PermissionsDigest
+	if held {
+		out.Partial()
+		return nil
+	}
 	digest, err := render.PermissionsDigest(n.csv)
 	if err != nil {
 		return err
@@ -52,7 +57,18 @@ func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, gr
 			}
 		}
 	}
+	absent := group.Absent
+	group.Absent = nil
 	for _, object := range render.Permissions(n.csv, group) {
+		if slices.Contains(absent, object.GetNamespace()) {
+			exists, err := exists(ctx, out, object)
+			if err != nil {
+				return err
+			}
+			if !exists {
+				continue // nothing can be created in a namespace that is being deleted; what it has stays until the operator's work there is done
+			}
+		}
 		if _, is := object.(*corev1.ServiceAccount); !is {
 			out.Child(object)
 			continue
@@ -69,6 +85,13 @@ func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, gr
 		}
 	}
 	return nil
+}
+
+// exists reports whether an object exists.
+func exists(ctx context.Context, out *operon.Composition, object client.Object) (bool, error) {
+	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
+	live.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
+	return out.Get(ctx, live)
 }
 
 // planned reports whether a plan of the namespace grants permissions to the operator, and if none does, whether one may do so again. A plan

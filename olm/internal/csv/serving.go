@@ -3,6 +3,7 @@ package csv
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -62,6 +63,9 @@ func (c *Composer) certificates(ctx context.Context, n *neighbors, out *operon.C
 	p.conversions = render.Conversions(servers, made)
 	if n.handsOver() {
 		p.handedKinds = conversionsOf(n.after)
+		p.conversions = slices.DeleteFunc(p.conversions, func(one render.Conversion) bool {
+			return live.takesOver(one.Deployment) && !slices.Contains(p.handedKinds, one.CRD)
+		})
 	}
 	return made, nil
 }

@@ -131,6 +131,13 @@ func (c *Composer) compose(ctx context.Context, of *v1.ClusterExtension, out *op
 		return rolling("waits until the version before %s is removed", now.tip.Name)
 	}
 	if now.tip != now.installed && now.tip.Name != chosen.name {
+		going, err := planOf(ctx, of, out, now.tip.Name)
+		if err != nil {
+			return err
+		}
+		if going != nil && now.continues(of.Spec.Source.Catalog, chosen.version, going) {
+			return proceed(out, going, now)
+		}
 		p.unwanted = now.tip
 		return rolling("removes %s, which was not installed completely", now.tip.Name)
 	}
@@ -142,7 +149,7 @@ func (c *Composer) compose(ctx context.Context, of *v1.ClusterExtension, out *op
 	if now.tip == nil {
 		out.Child(groupOf(of))
 	}
-	return c.install(ctx, of, out, c.planOf(of, chosen, now), now)
+	return c.install(ctx, of, out, c.wantedPlan(of, chosen, now), now)
 }
 
 // choose chooses the version that should be installed.

@@ -148,6 +148,8 @@ func progress(live *v1alpha1.InstallPlan, name string, now versions) error {
 	switch {
 	case live.Status.Phase == v1alpha1.PlanFailed:
 		return retry("%s", live.Status.Message)
+	case now.tip != nil && now.tip.Name == name && live.Status.Phase == v1alpha1.PlanPlanning:
+		return rolling("installs %s: %s", name, live.Status.Message)
 	case now.tip != nil && now.tip.Name == name:
 		return rolling("installs %s: it is %s: %s", name, now.tip.Status.Phase, now.tip.Status.Message)
 	}
@@ -156,21 +158,32 @@ func progress(live *v1alpha1.InstallPlan, name string, now versions) error {
 
 // unfinished keeps the InstallPlan of a version that works, although not all objects of its bundle are written, or not all permissions granted.
 func unfinished(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition, now versions) error {
-	var list v1alpha1.InstallPlanList
-	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+	live, err := planOf(ctx, of, out, now.tip.Name)
+	if err != nil || live == nil || !needs(now.tip, live) {
 		return err
 	}
-	for i := range list.Items {
-		one := &list.Items[i]
-		if one.Labels[coreplan.OwnerLabel] != string(of.UID) || !slices.Contains(one.Spec.ClusterServiceVersionNames, now.tip.Name) {
-			continue
-		}
-		if needs(now.tip, one) {
-			out.Partial()
-			return progress(one, now.tip.Name, now)
-		}
+	return proceed(out, live, now)
+}
+
+// proceed leaves the InstallPlan of the newest version as it is, and returns how far it is.
+func proceed(out *operon.Composition, live *v1alpha1.InstallPlan, now versions) error {
+	out.Partial()
+	return progress(live, now.tip.Name, now)
+}
+
+// planOf returns the InstallPlan of a version, or nil if there is none.
+func planOf(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition, name string) (*v1alpha1.InstallPlan, error) {
+	var list v1alpha1.InstallPlanList
+	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+		return nil, err
 	}
-	return nil
+	at := slices.IndexFunc(list.Items, func(one v1alpha1.InstallPlan) bool {
+		return one.Labels[coreplan.OwnerLabel] == string(of.UID) && slices.Contains(one.Spec.ClusterServiceVersionNames, name)
+	})
+	if at < 0 {
+		return nil, nil
+	}
+	return &list.Items[at], nil
 }
 
 // needs reports whether a version still needs its InstallPlan: it works, perhaps with permissions of the version before, which go with it.
@@ -180,8 +193,8 @@ func needs(csv *v1alpha1.ClusterServiceVersion, of *v1alpha1.InstallPlan) bool {
 	})
 }
 
-// planOf returns the InstallPlan of a version. Another image, or another version to replace, makes another plan.
-func (c *Composer) planOf(of *v1.ClusterExtension, chosen choice, now versions) *v1alpha1.InstallPlan {
+// wantedPlan returns the InstallPlan of a version as it has to be. Another image, or another version to replace, makes another plan.
+func (c *Composer) wantedPlan(of *v1.ClusterExtension, chosen choice, now versions) *v1alpha1.InstallPlan {
 	replaces := ""
 	if now.installed != nil {
 		replaces = now.installed.Name
@@ -198,7 +211,7 @@ func (c *Composer) planOf(of *v1.ClusterExtension, chosen choice, now versions) 
 			ClusterServiceVersionNames: []string{chosen.name}, Approval: v1alpha1.Automatic, Approved: true,
 		},
 	}
-	made.Annotations = map[string]string{installplan.AnnotationBundles: chosen.name + "=/" + chosen.catalog}
+	made.Annotations = map[string]string{installplan.AnnotationBundles: chosen.name + "=/" + chosen.catalog, annotationAsked: digestOf(of.Spec.Source.Catalog)}
 	if replaces != "" {
 		made.Annotations[installplan.AnnotationReplaces] = replaces
 	}

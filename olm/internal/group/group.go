@@ -71,6 +71,26 @@ func In(ctx context.Context, reader reader, namespace string) ([]v1.OperatorGrou
 	return slices.DeleteFunc(list.Items, func(g v1.OperatorGroup) bool { return g.Namespace != namespace }), err
 }
 
+// Absent returns the namespaces of a group that do not exist, or are being deleted.
+func Absent(ctx context.Context, out *operon.Composition, group *v1.OperatorGroup) ([]string, error) {
+	var absent []string
+	for _, name := range group.Status.Namespaces {
+		if name == metav1.NamespaceAll {
+			continue
+		}
+		namespace := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		found, err := out.Get(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		if !found || namespace.DeletionTimestamp != nil {
+			absent = append(absent, name)
+		}
+	}
+	return absent, nil
+}
+
 // Names returns the names of groups in a sentence.
 func Names(all []v1.OperatorGroup) string {
 	var names []string

@@ -23,6 +23,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/contents"
+	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/limit"
@@ -100,6 +101,8 @@ type pass struct {
 	message string
 	// declarations declare the objects of a plan, when it is known that none is refused.
 	declarations []func()
+	// held is why the version before must not be replaced, if nothing else was written because of that.
+	held string
 	// leftOut are the messages about objects of kinds that the cluster lacks, by Kind/name.
 	leftOut map[string]string
 }
@@ -279,12 +282,22 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.InstallPlan, object
 	if err := w.declare(ctx, objects.CSV); err != nil {
 		return err
 	}
+	undecided := len(p.declarations)
 	for _, crd := range objects.CRDs {
-		if err := c.definition(ctx, of, contents.PackageOf(objects.Typed), crd, p, out); err != nil {
+		if err := c.definition(ctx, w, contents.PackageOf(objects.Typed), crd); err != nil {
 			return err
 		}
 	}
-	return w.others(ctx, objects.Others)
+	if err := w.others(ctx, objects.Others); err != nil {
+		return err
+	}
+	stays, err := w.notUpgradeable(ctx)
+	if err != nil || stays == "" || w.begun { // half of the objects of a version are worse than all of them
+		return err
+	}
+	p.held = stays
+	p.declarations = append(p.declarations[:undecided], func() { out.Wait(phase.ReasonNotUpgradeable, stays) })
+	return nil
 }
 
 // version reads a ClusterServiceVersion. It returns nil if it does not exist.

@@ -16,7 +16,6 @@ import (
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 
-	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/contents"
 )
 
@@ -25,7 +24,8 @@ const annotationDigest = "olm.crd-digest"
 
 // definition declares a CustomResourceDefinition. One that exists is only changed if all stored objects survive, and no stored version is
 // removed. Plans of several namespaces may have the same one, which the first of them writes. own is the package of the bundle.
-func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *unstructured.Unstructured, p *pass, out *operon.Composition) error {
+func (c *Composer) definition(ctx context.Context, w *writing, own string, wanted *unstructured.Unstructured) error {
+	of, p, out := w.of, w.pass, w.out
 	group, _, _ := unstructured.NestedString(wanted.Object, "spec", "group")
 	if err := contents.ReservedGroup(wanted.GetName(), group); err != nil {
 		return refusal{ReasonForeignObject, err.Error()}
@@ -39,6 +39,7 @@ func (c *Composer) definition(ctx context.Context, of *v1alpha1.InstallPlan, own
 	if err != nil {
 		return err
 	}
+	w.begun = w.begun || exists && isChild(live, of)
 	if !exists || isChild(live, of) {
 		p.later(func() { out.Child(wanted, operon.Orphan()) })
 		return nil

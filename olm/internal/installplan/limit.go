@@ -39,6 +39,9 @@ func (c *Composer) limited(ctx context.Context, of *v1alpha1.InstallPlan, bundle
 			return refusal{ReasonForbidden, fmt.Sprintf("the namespaces of the OperatorGroup %s are not known yet", one.Name)}
 		}
 		in := render.Group{Name: one.Name, Namespace: of.Namespace, Targets: one.Status.Namespaces}
+		if in.Absent, err = group.Absent(ctx, out, &one); err != nil {
+			return err
+		}
 		account := client.ObjectKey{Namespace: of.Namespace, Name: one.Spec.ServiceAccountName}
 		missing, err := limit.Missing(ctx, c.Cluster, account, needed(of, plan.Written(bundles, in)))
 		if err != nil {

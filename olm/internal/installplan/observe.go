@@ -17,6 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 )
 
@@ -52,11 +53,26 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.InstallPlan, seen *op
 	}
 	switch status.Phase {
 	case v1alpha1.PlanComplete:
-		c.set(status, "Installed", true, "", "")
+		c.set(status, conditionInstalled, true, "", "")
 	case v1alpha1.PlanFailed:
-		c.set(status, "Installed", false, "InstallComponentFailed", status.Message)
+		c.set(status, conditionInstalled, false, "InstallComponentFailed", status.Message)
+	case v1alpha1.PlanInstalling:
+		if p.held != "" {
+			c.set(status, conditionInstalled, false, phase.ReasonNotUpgradeable, p.held)
+		} else if Held(of) {
+			meta.RemoveStatusCondition(&status.Steps, conditionInstalled)
+		}
 	}
 	return nil
+}
+
+const conditionInstalled = "Installed"
+
+// Held reports whether a plan has written nothing but the new version, because the version before must not be replaced now. That version keeps its
+// objects until then.
+func Held(of *v1alpha1.InstallPlan) bool {
+	installed := meta.FindStatusCondition(of.Status.Steps, conditionInstalled)
+	return installed != nil && installed.Reason == phase.ReasonNotUpgradeable
 }
 
 // maxListed is how many changes a condition lists.

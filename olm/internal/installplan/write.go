@@ -13,6 +13,8 @@ import (
 	coreplan "github.com/operon-framework/operon/internal/core/plan"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	v2 "github.com/operon-framework/operon/internal/olm/api/v2"
+	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/plan"
 )
@@ -27,8 +29,10 @@ type writing struct {
 	before *v1alpha1.ClusterServiceVersion
 	// holder is the version that releases objects while the plan writes them, or nil.
 	holder *v1alpha1.ClusterServiceVersion
-	pass   *pass
-	out    *operon.Composition
+	// begun means that the plan has written an object of the bundle other than the ClusterServiceVersion.
+	begun bool
+	pass  *pass
+	out   *operon.Composition
 }
 
 // others declares the objects that are neither the version nor definitions, when the version exists.
@@ -97,6 +101,7 @@ func (w *writing) declare(ctx context.Context, object *unstructured.Unstructured
 		return err
 	}
 	w.share(object, live)
+	w.begun = w.begun || exists && live.Kind != kindCSV && isChild(live, w.of)
 	switch {
 	case !exists || isChild(live, w.of):
 		w.pass.later(func() { w.out.Child(object, operon.Orphan()) })
@@ -116,6 +121,19 @@ func (w *writing) declare(ctx context.Context, object *unstructured.Unstructured
 		w.pass.later(func() { w.out.Child(object, operon.Orphan(), operon.Adopt()) })
 	}
 	return nil
+}
+
+// notUpgradeable returns why the version before must not be replaced now, or an empty string. Until it may be, the kinds and the objects that both
+// versions have stay as that version needs them.
+func (w *writing) notUpgradeable(ctx context.Context) (string, error) {
+	if w.before == nil || phase.RolledBack(w.before) {
+		return "", nil
+	}
+	condition := &v2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: w.before.Namespace, Name: w.before.Name}}
+	if _, err := w.out.Get(ctx, condition); err != nil {
+		return "", err
+	}
+	return phase.NotUpgradeable(condition), nil
 }
 
 // existed records that a plan found an object. Its step is Present.
