@@ -151,14 +151,17 @@ func (s *session) workloads() []workload.Workload {
 		drifting.Name = "drift"
 		all = append(all, drifting)
 	}
+	failing := workload.Failing(s.base, children)
+	if len(failing) > 0 { // early, because many operators report ready whatever their pods do
+		all, failing = append(all, failing[0]), failing[1:]
+	}
 	all = append(all, workload.Around(s.Samples, s.CRDs)...)
 	if stay := workload.Bystanders(children); len(stay) > 0 {
 		beside := workload.WithBystanders(s.base, stay)
 		beside.Name = "bystanders"
 		all = append(all, beside)
 	}
-	all = append(all, workload.Failing(s.base, children)...)
-	return all
+	return append(all, failing...)
 }
 
 // operations returns workloads that each change a field.

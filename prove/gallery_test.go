@@ -281,6 +281,24 @@ const tooSlowForTwo = 2.5
 // repeated executes the plan of a file, which must show the operator's bug.
 func repeated(t *testing.T, o operators.Operator, file *File) *report.Report {
 	t.Helper()
+	found, shown := replayed(t, o, file)
+	if !shown && slices.ContainsFunc(found.Notes, func(note string) bool { return strings.Contains(note, "some objects of the kind") }) {
+		t.Logf("again: its bug showed in a run without faults, so that it was not compared: %q", found.Notes)
+		found, shown = replayed(t, o, file)
+	}
+	if slow := testCluster.witness.Slowness(); !shown && slices.Contains(o.Needs, operators.Two) && slow > tooSlowForTwo {
+		t.Logf("no verdict: the machine is %.1f times as slow as usual", slow)
+		return found
+	}
+	if !shown {
+		t.Errorf("it %s, and its file does not show %q:\n%s", o.About, o.Property, textOf(t, found))
+	}
+	return found
+}
+
+// replayed executes the plan of a file, and reports whether it showed the operator's bug.
+func replayed(t *testing.T, o operators.Operator, file *File) (*report.Report, bool) {
+	t.Helper()
 	options, err := galleryTest(o).options(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -290,15 +308,7 @@ func repeated(t *testing.T, o operators.Operator, file *File) *report.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := slices.ContainsFunc(found.Findings, func(f finding.Finding) bool { return shows(o, f) })
-	if slow := testCluster.witness.Slowness(); !shown && slices.Contains(o.Needs, operators.Two) && slow > tooSlowForTwo {
-		t.Logf("no verdict: the machine is %.1f times as slow as usual", slow)
-		return found
-	}
-	if !shown {
-		t.Errorf("it %s, and its file does not show %q:\n%s", o.About, o.Property, textOf(t, found))
-	}
-	return found
+	return found, slices.ContainsFunc(found.Findings, func(f finding.Finding) bool { return shows(o, f) })
 }
 
 // shows reports whether a finding is caused by the operator's bug.

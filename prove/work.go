@@ -191,7 +191,8 @@ func (s *session) patient() runner.Pace {
 	return runner.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle, Pause: s.report.Pause}.WithPatience(time.Minute)
 }
 
-// sure confirms the findings of a run by running its plan again, with more patience, until they show twice, and returns a verdict for each.
+// sure confirms the findings of a run by running its plan again, with more patience, until they show twice, and returns a verdict for each. The first
+// time, the plan ends after the steps of the findings, because what follows takes time and seldom matters.
 // A finding that another plan has already confirmed is only counted, and one that is accepted needs no confirmation.
 func (s *session) sure(ctx context.Context, p testplan.Plan, findings []finding.Finding, seen *runlog.Trace) ([]report.Verdict, error) {
 	verdicts := make([]report.Verdict, len(findings))
@@ -207,9 +208,17 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, findings []finding.
 		}
 	}
 	runs := 1
-	for run := 2; run <= repetitions && len(open) > 0; run++ {
+	brief := testplan.Until(p, stepsOf(findings, open))
+	all := []testplan.Plan{brief, p}
+	if len(brief.Workload.Steps) < len(p.Workload.Steps) {
+		all = append(all, p)
+	}
+	for _, one := range all {
+		if len(open) == 0 {
+			break
+		}
 		began := time.Now()
-		again, shown, err := s.carry(ctx, p, s.patient())
+		again, shown, err := s.carry(ctx, one, s.patient())
 		if err != nil {
 			if s.tolerates(ctx, began, err) {
 				continue
@@ -228,7 +237,7 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, findings []finding.
 				continue
 			}
 			f := shown[at]
-			f.Plan = &p
+			f.Plan = &one
 			ctx = s.shown(ctx, f, again)
 		}
 		open = left
@@ -265,8 +274,14 @@ func (s *session) shown(ctx context.Context, f finding.Finding, seen *runlog.Tra
 	return s.whole
 }
 
-// repetitions is the maximum number of runs of a plan in which a finding has to show twice.
-const repetitions = 3
+// stepsOf returns the names of the steps of some findings.
+func stepsOf(findings []finding.Finding, some []int) []string {
+	var names []string
+	for _, i := range some {
+		names = append(names, findings[i].Step)
+	}
+	return names
+}
 
 // shrunk searches for a smaller plan that shows the same finding.
 func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *runlog.Trace) (finding.Finding, *runlog.Trace) {

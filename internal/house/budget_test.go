@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 170_200
+const totalLines = 170_800
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -39,7 +39,7 @@ var budgets = map[string]budget{
 	"internal/prove/report":       {2660, 26}, // with runs that could not be completed
 	"internal/prove/runner":       {2965, 13},
 	"internal/prove/workload":     {1890, 18},
-	"prove":                       {2440, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
+	"prove":                       {2460, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
 	"internal/ship/build":         {1820, 24}, // with Debian packages, and programs of release archives
 	"internal/ship/bundle":        {3660, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2210, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
@@ -50,13 +50,13 @@ var budgets = map[string]budget{
 	"internal/tools/project":      {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
 	"internal/tools/scaffold":     {3710, 15}, // with projects of charts and of roles
 	"internal/tools/olm":          {2170, 37}, // the objects of seven kinds, the bill, and explanations, which need the same state
-	"internal/tools/up":           {3140, 12}, // with what `operon test` needs of a running operator
+	"internal/tools/up":           {3440, 13}, // with what `operon test` needs of a running operator, and the Lease of a working copy
 	"aggregated":                  {1640, 24}, // with subresources
 	"cmd/operon":                  {5410, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
-	"cluster/internal/instance":   {2200, 19}, // with the logs of clusters that crashed, and the state of a node that is not ready
+	"cluster/internal/instance":   {2270, 19}, // with kubeconfigs that outlive crashes, the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/sim":        {2300, 5},
 
-	"olm/internal/csv": {2140, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
+	"olm/internal/csv": {2180, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
 	// Nine stages on one cluster, and the operator as a process with what its pods have.
 	"internal/ship/bundle/bundletest": {2390, 8},
 	// What the lifecycle manager makes of a CSV, counted a second time, and upgrade graphs.

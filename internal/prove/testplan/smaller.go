@@ -58,6 +58,23 @@ func Smaller(p Plan) []Plan {
 	return all
 }
 
+// Until returns a plan that ends after the last of some steps. It returns the plan itself if it lacks one of them, or if a fault
+// needs the steps that follow.
+func Until(p Plan, names []string) Plan {
+	steps, last := p.Workload.Steps, -1
+	for _, name := range names {
+		at := slices.IndexFunc(steps, func(one workload.Step) bool { return one.Name == name })
+		if at < 0 {
+			return p
+		}
+		last = max(last, at)
+	}
+	if last < 0 || needs(p.Faults, steps[last+1:]) {
+		return p
+	}
+	return with(p, steps[:last+1], p.Faults)
+}
+
 // few is the maximum number of faults that are tried one by one. More faults are first halved, as in delta debugging.
 const few = 4
 
