@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -59,8 +60,23 @@ func (r request) kind() kind {
 // audit reads a growing audit log.
 type audit struct{ path string }
 
-// count counts the operator's requests since a time, by kind.
-func (a audit) count(since time.Time) (map[kind]int64, error) {
+// mark is a time, and how long the log was then. It grows to hundreds of megabytes.
+type mark struct {
+	at   time.Time
+	size int64
+}
+
+// now returns a mark for requests from now on.
+func (a audit) now() mark {
+	m := mark{at: time.Now()}
+	if info, err := os.Stat(a.path); err == nil { // otherwise no request was logged yet, or count reports the error
+		m.size = info.Size()
+	}
+	return m
+}
+
+// count counts the operator's requests since a mark, by kind.
+func (a audit) count(since mark) (map[kind]int64, error) {
 	file, err := os.Open(a.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[kind]int64{}, nil // no request was logged yet
@@ -72,12 +88,18 @@ func (a audit) count(since time.Time) (map[kind]int64, error) {
 	counts := map[kind]int64{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
+	if since.size > 0 { // the mark may be within a line
+		if _, err := file.Seek(since.size-1, io.SeekStart); err != nil {
+			return nil, err
+		}
+		lines.Scan()
+	}
 	for lines.Scan() {
 		var r request
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.path, err)
 		}
-		if strings.HasSuffix(r.UserAgent, "/"+operatorAgent) && !r.RequestReceivedTimestamp.Before(since) {
+		if strings.HasSuffix(r.UserAgent, "/"+operatorAgent) && !r.RequestReceivedTimestamp.Before(since.at) {
 			counts[r.kind()]++
 		}
 	}

@@ -21,7 +21,11 @@ func (composed) Compose(_ context.Context, site *Site, out *operon.Composition) 
 }
 
 func runComposed(ctx context.Context, config *rest.Config, s settings) error {
-	return operon.Run(ctx, operatorAgent, config, operon.Config{}, operon.API(addToScheme), operon.Manage(composed{}, operon.Concurrency(s.workers)))
+	manages := operon.Manage(composed{}, operon.Concurrency(s.workers))
+	if s.light {
+		manages = operon.Manage(light{}, operon.Concurrency(s.workers))
+	}
+	return operon.Run(ctx, operatorAgent, config, operon.Config{}, operon.API(addToScheme), manages)
 }
 
 // composedReady is the condition that Operon writes.

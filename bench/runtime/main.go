@@ -2,6 +2,7 @@
 // of kubebuilder's tutorial.
 //
 //	go run ./runtime --objects 1000
+//	go run ./runtime --light --objects 100000     # Operon alone, two children for each object
 //
 // Each runs as a separate process, in a separate cluster that is started for it, so memory and processor time are those of the
 // operator, and nothing remains of the other one. The two alternate, reconcile the same number of objects at a time, and write the same number
@@ -35,6 +36,7 @@ type settings struct {
 	idle                      time.Duration
 	output                    string
 	cpuProfile, memProfile    string
+	light                     bool
 }
 
 // contenders are the two operators.
@@ -62,6 +64,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&s.output, "o", "text", "text or json")
 	flag.StringVar(&s.cpuProfile, "cpuprofile", "", "`FILE` for a profile of the operator written with Operon, in the last round")
 	flag.StringVar(&s.memProfile, "memprofile", "", "`FILE` for its heap when all objects have converged")
+	flag.BoolVar(&s.light, "light", false, "measure only the operator written with Operon, once, with a ConfigMap and a Secret for each object")
 	operator := flag.String("operator", "", "run as an operator: plain or operon")
 	kubeconfig := flag.String("cluster", "", "with --operator: the kubeconfig of its cluster")
 	flag.Parse()
@@ -70,6 +73,9 @@ func run(ctx context.Context) error {
 	}
 	if *operator != "" {
 		return operate(ctx, *operator, *kubeconfig, s)
+	}
+	if s.light {
+		return many(ctx, s)
 	}
 	return compare(ctx, s)
 }

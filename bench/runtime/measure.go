@@ -54,7 +54,7 @@ func measure(ctx context.Context, name string, s settings) (m *measurement, err 
 	if err := ignoreExit(operator.stop()); err != nil {
 		return nil, err
 	}
-	restarted := time.Now()
+	restarted := c.audit.now()
 	if operator, err = c.start(ctx, name, settings{workers: s.workers}); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (m *measurement) converge(ctx context.Context, c *sites, name string, s set
 		return nil, err
 	}
 	defer watch.Stop()
-	began := time.Now()
+	began, from := time.Now(), c.audit.now()
 	o, err := c.start(ctx, name, s)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (m *measurement) converge(ctx context.Context, c *sites, name string, s set
 	if err := c.settle(ctx); err != nil {
 		return nil, errors.Join(err, o.stop())
 	}
-	counts, err := c.audit.count(began)
+	counts, err := c.audit.count(from)
 	if err != nil {
 		return nil, errors.Join(err, o.stop())
 	}

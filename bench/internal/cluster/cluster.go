@@ -42,6 +42,8 @@ type Cluster struct {
 	Kubeconfig string
 	// Audit is the path of the API server's audit log.
 	Audit string
+	// PID is that of the cluster's process.
+	PID int
 
 	name, dir string
 }
@@ -86,6 +88,7 @@ func (c *Cluster) start(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	c.PID = running.PID
 	c.name, c.Kubeconfig, c.Audit = running.Name, running.Kubeconfig, filepath.Join(filepath.Dir(running.Kubeconfig), "audit.log")
 	if c.Config, err = running.RESTConfig(); err != nil {
 		return err
