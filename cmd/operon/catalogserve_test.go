@@ -103,6 +103,30 @@ func TestCatalogServe(t *testing.T) {
 	}
 }
 
+// When its terminal is closed, a command ends as with SIGTERM, and cleans up.
+func TestTheTerminalIsClosed(t *testing.T) {
+	t.Parallel()
+	command := asOperonIn(t, "catalog", "serve", renderedCatalog(t), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--cache-dir", t.TempDir())
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan() && !strings.HasPrefix(lines.Text(), "HTTP on "); {
+	}
+	if err := command.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(out); err != nil {
+		t.Error(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("the server ends with %v", err)
+	}
+}
+
 func TestCatalogCacheOnly(t *testing.T) {
 	t.Parallel()
 	dir, cache := renderedCatalog(t), t.TempDir()
