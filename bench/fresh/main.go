@@ -29,6 +29,7 @@ var covers = map[string][]string{
 	"The local cluster against envtest":                    {"cluster"},
 	"Container nodes against simulated nodes":              {"cluster/internal/node", "cluster/internal/image", "cluster/internal/instance"},
 	"The runtime against controller-runtime":               {"internal/runtime", "internal/core", "cluster"},
+	"Many objects":                                         {"internal/runtime", "internal/core", "cluster"},
 	"Operators without Go against the way of Operator SDK": {"engine", "internal/runtime", "internal/core"},
 	"Code that a spec change runs through":                 {"internal/runtime", "internal/core"},
 	"Sharding":                                             {"internal/runtime/shard", "internal/core/shardtable"},
