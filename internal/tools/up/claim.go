@@ -100,10 +100,14 @@ func (c *claim) seen(holder string) {
 	}
 }
 
-// await waits until this process has the Lease.
+// await waits until this process has the Lease. It fails as soon as another process renews it.
 func (c *claim) await(ctx context.Context, cluster string, say func(format string, args ...any)) error {
 	limit := time.NewTimer(timing.claimUnanswered)
 	defer limit.Stop()
+	look := time.NewTicker(timing.claimRetry / 2)
+	defer look.Stop()
+	var other string
+	var renewed time.Time // by the other process, when that was looked at first
 	problem := fmt.Errorf("the Lease %s could not be written within %s: creating and updating Leases has to be allowed", c.lock.Describe(), timing.claimUnanswered)
 	for {
 		select {
@@ -113,12 +117,32 @@ func (c *claim) await(ctx context.Context, cluster string, say func(format strin
 			return context.Cause(ctx)
 		case <-limit.C:
 			return problem
+		case <-look.C:
+			at := c.renewal(ctx, other)
+			switch {
+			case renewed.IsZero():
+				renewed = at
+			case !at.IsZero() && !at.Equal(renewed):
+				return problem
+			}
 		case rival := <-c.rivals:
-			problem = c.rivalry(rival, cluster)
+			problem, other, renewed = c.rivalry(rival, cluster), rival, time.Time{}
 			limit.Reset(timing.claimExpired)
 			say("%s was in use by %s; waiting up to %s to see whether it still is", c.project, shown(rival), timing.claimExpired)
 		}
 	}
+}
+
+// renewal returns when another process renewed the Lease last, or the zero time if it does not hold it, or the Lease cannot be read now.
+func (c *claim) renewal(ctx context.Context, holder string) time.Time {
+	if holder == "" {
+		return time.Time{}
+	}
+	lease, err := c.client.CoordinationV1().Leases(claimNamespace).Get(ctx, c.lock.LeaseMeta.Name, metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != holder || lease.Spec.RenewTime == nil {
+		return time.Time{}
+	}
+	return lease.Spec.RenewTime.Time
 }
 
 // rivalError is the error of a project that another process runs.
