@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/local/localtest"
@@ -248,4 +250,40 @@ func TestOptionalKindsAndUsers(t *testing.T) {
 	if len(roles.Items) > 0 {
 		t.Errorf("left are %+v", roles.Items)
 	}
+}
+
+// drops checks that nothing calls the pods of the next version for what it no longer serves, also while it does not become available, and
+// that the version before gets everything back if the upgrade is given up.
+func (h *hooks) drops(from string) {
+	h.Helper()
+	next := h.version(failing(version("0.0.3", "0.0.2")))
+	next.Spec.WebhookDefinitions, next.Spec.APIServiceDefinitions.Owned = next.Spec.WebhookDefinitions[:1], nil
+	h.Add(next)
+	h.AwaitPhase(next.Name, v1alpha1.PhaseInstalling, "")
+	h.AwaitPhase(from, v1alpha1.PhaseReplacing, "")
+	served := func(ctx context.Context) string {
+		kinds := []string{string(h.crd().Spec.Conversion.Strategy)}
+		for _, object := range h.registered(ctx) {
+			switch object.(type) {
+			case *admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfiguration, *apiregistrationv1.APIService:
+				kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."))
+			}
+		}
+		return strings.Join(kinds, " ")
+	}
+	await := func(what, want string) {
+		h.Helper()
+		localtest.Eventually(h.T, what, func(ctx context.Context) error {
+			if now := served(ctx); now != want {
+				return fmt.Errorf("registered are %s, want %s", now, want)
+			}
+			return nil
+		})
+	}
+	await("only what the next version serves", "None ValidatingWebhookConfiguration")
+	h.Must(h.Delete(h.Context(), next))
+	h.AwaitGone(next)
+	await("what the version before serves", "Webhook ValidatingWebhookConfiguration MutatingWebhookConfiguration APIService")
+	h.redirect()
+	h.AwaitPhase(from, v1alpha1.PhaseSucceeded, "")
 }

@@ -444,42 +444,6 @@ func (h *hooks) upgrades(first *v1alpha1.ClusterServiceVersion) {
 	h.Must(h.converted(h.Context()))
 }
 
-// drops checks that nothing calls the pods of the next version for what it no longer serves, also while it does not become available, and
-// that the version before gets everything back if the upgrade is given up.
-func (h *hooks) drops(from string) {
-	h.Helper()
-	next := h.version(failing(version("0.0.3", "0.0.2")))
-	next.Spec.WebhookDefinitions, next.Spec.APIServiceDefinitions.Owned = next.Spec.WebhookDefinitions[:1], nil
-	h.Add(next)
-	h.AwaitPhase(next.Name, v1alpha1.PhaseInstalling, "")
-	h.AwaitPhase(from, v1alpha1.PhaseReplacing, "")
-	served := func(ctx context.Context) string {
-		kinds := []string{string(h.crd().Spec.Conversion.Strategy)}
-		for _, object := range h.registered(ctx) {
-			switch object.(type) {
-			case *admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfiguration, *apiregistrationv1.APIService:
-				kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1."))
-			}
-		}
-		return strings.Join(kinds, " ")
-	}
-	await := func(what, want string) {
-		h.Helper()
-		localtest.Eventually(h.T, what, func(ctx context.Context) error {
-			if now := served(ctx); now != want {
-				return fmt.Errorf("registered are %s, want %s", now, want)
-			}
-			return nil
-		})
-	}
-	await("only what the next version serves", "None ValidatingWebhookConfiguration")
-	h.Must(h.Delete(h.Context(), next))
-	h.AwaitGone(next)
-	await("what the version before serves", "Webhook ValidatingWebhookConfiguration MutatingWebhookConfiguration APIService")
-	h.redirect()
-	h.AwaitPhase(from, v1alpha1.PhaseSucceeded, "")
-}
-
 // uninstalls checks that nothing is left but the kind and its objects.
 func (h *hooks) uninstalls(name string) {
 	h.Helper()

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -53,9 +55,9 @@ func renderedCatalog(t *testing.T) string {
 	return dir
 }
 
-// What is served is what was rendered. SIGTERM ends the server with exit code 0.
-func TestCatalogServe(t *testing.T) {
-	t.Parallel()
+// served starts a server of a catalog, and returns its standard output.
+func served(t *testing.T) (*exec.Cmd, io.Reader) {
+	t.Helper()
 	command := asOperonIn(t, "catalog", "serve", renderedCatalog(t), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--cache-dir", t.TempDir())
 	out, err := command.StdoutPipe()
 	if err != nil {
@@ -64,6 +66,27 @@ func TestCatalogServe(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
+	return command, out
+}
+
+// endsBy checks that a signal ends a server with exit code 0.
+func endsBy(t *testing.T, command *exec.Cmd, out io.Reader, signal os.Signal) {
+	t.Helper()
+	if err := command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(out); err != nil {
+		t.Error(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("the server ends with %v", err)
+	}
+}
+
+// What is served is what was rendered. SIGTERM ends the server with exit code 0.
+func TestCatalogServe(t *testing.T) {
+	t.Parallel()
+	command, out := served(t)
 	lines := bufio.NewScanner(out)
 	next := func(prefix string) string {
 		if !lines.Scan() || !strings.HasPrefix(lines.Text(), prefix) {
@@ -92,39 +115,16 @@ func TestCatalogServe(t *testing.T) {
 	if body, err := io.ReadAll(response.Body); err != nil || strings.Count(string(body), `"schema":"olm.bundle"`) != 3 {
 		t.Errorf("the catalog is %s, %v", body, err)
 	}
-	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadAll(out); err != nil {
-		t.Error(err)
-	}
-	if err := command.Wait(); err != nil {
-		t.Errorf("the server ends with %v", err)
-	}
+	endsBy(t, command, out, syscall.SIGTERM)
 }
 
 // When its terminal is closed, a command ends as with SIGTERM, and cleans up.
 func TestTheTerminalIsClosed(t *testing.T) {
 	t.Parallel()
-	command := asOperonIn(t, "catalog", "serve", renderedCatalog(t), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--cache-dir", t.TempDir())
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	command, out := served(t)
 	for lines := bufio.NewScanner(out); lines.Scan() && !strings.HasPrefix(lines.Text(), "HTTP on "); {
 	}
-	if err := command.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadAll(out); err != nil {
-		t.Error(err)
-	}
-	if err := command.Wait(); err != nil {
-		t.Errorf("the server ends with %v", err)
-	}
+	endsBy(t, command, out, syscall.SIGHUP)
 }
 
 func TestCatalogCacheOnly(t *testing.T) {

@@ -131,12 +131,14 @@ func (c *Composer) compose(ctx context.Context, of *v1.ClusterExtension, out *op
 		return rolling("waits until the version before %s is removed", now.tip.Name)
 	}
 	if now.tip != now.installed && now.tip.Name != chosen.name {
-		going, err := planOf(ctx, of, out, now.tip.Name)
+		plans, err := plansOf(ctx, of, out, now.tip.Name)
 		if err != nil {
 			return err
 		}
-		if going != nil && now.continues(of.Spec.Source.Catalog, chosen.version, going) {
-			return proceed(out, going, now)
+		for i := range plans {
+			if now.continues(of.Spec.Source.Catalog, chosen.version, &plans[i]) {
+				return proceed(out, &plans[i], now)
+			}
 		}
 		p.unwanted = now.tip
 		return rolling("removes %s, which was not installed completely", now.tip.Name)

@@ -158,11 +158,16 @@ func progress(live *v1alpha1.InstallPlan, name string, now versions) error {
 
 // unfinished keeps the InstallPlan of a version that works, although not all objects of its bundle are written, or not all permissions granted.
 func unfinished(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition, now versions) error {
-	live, err := planOf(ctx, of, out, now.tip.Name)
-	if err != nil || live == nil || !needs(now.tip, live) {
+	plans, err := plansOf(ctx, of, out, now.tip.Name)
+	if err != nil {
 		return err
 	}
-	return proceed(out, live, now)
+	for i := range plans {
+		if needs(now.tip, &plans[i]) {
+			return proceed(out, &plans[i], now)
+		}
+	}
+	return nil
 }
 
 // proceed leaves the InstallPlan of the newest version as it is, and returns how far it is.
@@ -171,19 +176,15 @@ func proceed(out *operon.Composition, live *v1alpha1.InstallPlan, now versions) 
 	return progress(live, now.tip.Name, now)
 }
 
-// planOf returns the InstallPlan of a version, or nil if there is none.
-func planOf(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition, name string) (*v1alpha1.InstallPlan, error) {
+// plansOf returns the InstallPlans of a version.
+func plansOf(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition, name string) ([]v1alpha1.InstallPlan, error) {
 	var list v1alpha1.InstallPlanList
 	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
 		return nil, err
 	}
-	at := slices.IndexFunc(list.Items, func(one v1alpha1.InstallPlan) bool {
-		return one.Labels[coreplan.OwnerLabel] == string(of.UID) && slices.Contains(one.Spec.ClusterServiceVersionNames, name)
-	})
-	if at < 0 {
-		return nil, nil
-	}
-	return &list.Items[at], nil
+	return slices.DeleteFunc(list.Items, func(one v1alpha1.InstallPlan) bool {
+		return one.Labels[coreplan.OwnerLabel] != string(of.UID) || !slices.Contains(one.Spec.ClusterServiceVersionNames, name)
+	}), nil
 }
 
 // needs reports whether a version still needs its InstallPlan: it works, perhaps with permissions of the version before, which go with it.
