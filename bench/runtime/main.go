@@ -71,6 +71,9 @@ func run(ctx context.Context) error {
 	if s.rounds < 1 {
 		return fmt.Errorf("--rounds is %d: want at least 1", s.rounds)
 	}
+	if s.objects < 1 {
+		return fmt.Errorf("--objects is %d: want at least 1", s.objects)
+	}
 	if *operator != "" {
 		return operate(ctx, *operator, *kubeconfig, s)
 	}
