@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/internal/runtime/action"
@@ -81,7 +80,7 @@ func (o *operator) act() error {
 	}
 	settings := manageSettings{
 		concurrency: concurrency, rate: queue.DefaultRate,
-		only: predicate.NewPredicateFuncs(runner.Serves),
+		only: runner.Serves,
 	}
 	return errors.Join(manage(o, runner.Roles(), settings), manage(o, runner.Schedules(o.clock).Roles(), settings))
 }

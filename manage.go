@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
@@ -83,7 +82,7 @@ func manageComposer[T client.Object](o *operator, composer Composer[T], settings
 
 // settingsOf returns the settings that options specify.
 func settingsOf(options []ManageOption) manageSettings {
-	settings := manageSettings{concurrency: concurrency, rate: queue.DefaultRate, only: predicate.Funcs{}}
+	settings := manageSettings{concurrency: concurrency, rate: queue.DefaultRate}
 	for _, option := range options {
 		option(&settings)
 	}
@@ -147,13 +146,14 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 		Version: o.version,
 		API: reconcile.API{
 			Client: o.manager.GetClient(), Direct: o.direct, REST: o.manager.GetConfig(), Endpoints: o.wire, Writes: o.writes,
+			Namespaces: o.tracker.Namespaces, Served: o.wire.Served,
 		},
 		Telemetry: reconcile.Telemetry{Tracer: o.tracer, History: o.history, Watches: o.tracker.Watches},
 		Reads:     func(reader types.NamespacedName) author.Reads { return o.read(waiting, reader) },
 		Mine:      o.mine(),
 		Record:    o.record,
 		Managed: reconcile.Managed{
-			Kind: kind, Retired: settings.retired, ApplySets: settings.applySets, WithoutStatus: settings.withoutStatus,
+			Kind: kind, Selected: settings.only, Retired: settings.retired, ApplySets: settings.applySets, WithoutStatus: settings.withoutStatus,
 		},
 		Rate:    settings.rate,
 		Timeout: settings.timeout,
@@ -179,7 +179,7 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 	}
 	return ctrl.NewControllerManagedBy(o.manager).
 		Named(strings.ToLower(kind.Kind)).
-		Watches(object, r.Handler(), builder.WithPredicates(settings.only)).
+		Watches(object, r.Handler(), builder.WithPredicates(selects(settings.only))).
 		WatchesRawSource(takeQueue).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: settings.concurrency,

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/operon-framework/operon/internal/runtime/queue"
@@ -25,7 +26,7 @@ type manageSettings struct {
 	applySets     bool
 	rate          queue.Rate
 	timeout       time.Duration
-	only          predicate.Predicate // selects objects of the kind
+	only          func(client.Object) bool // selects objects of the kind; nil selects all
 	migrate       bool
 	webhooks      webhook.Options
 	rules         []webhook.Rule
@@ -52,11 +53,22 @@ func Kind(kind schema.GroupVersionKind) ManageOption {
 	return func(s *manageSettings) { s.kind = kind }
 }
 
-// Selector limits Manage to the objects of the kind whose labels match. Default: all.
+// Selector limits Manage to the objects of the kind whose labels match. Default: all. An object whose labels no longer match is left as it is, with
+// its children and finalizers: they are for the operator that manages it from then on.
 func Selector(selector labels.Selector) ManageOption {
 	return func(s *manageSettings) {
-		s.only = predicate.NewPredicateFuncs(func(o client.Object) bool { return selector.Matches(labels.Set(o.GetLabels())) })
+		s.only = func(o client.Object) bool { return selector.Matches(labels.Set(o.GetLabels())) }
 	}
+}
+
+// selects passes the events of the objects that are selected, or were selected before.
+func selects(only func(client.Object) bool) predicate.Predicate {
+	if only == nil {
+		return predicate.Funcs{}
+	}
+	selected := predicate.NewPredicateFuncs(only)
+	selected.UpdateFunc = func(e event.UpdateEvent) bool { return only(e.ObjectOld) || only(e.ObjectNew) }
+	return selected
 }
 
 // RetireFinalizers removes finalizers that an earlier operator of the kind set and that no other client would remove:

@@ -151,8 +151,8 @@ func (a *Applier) change(ctx context.Context, action plan.Action) (plan.Action, 
 	if apierrors.IsConflict(err) && action.Desired.GetResourceVersion() != "" {
 		return action, &ChangedError{action.ID()}
 	}
-	if a.Fenced && apierrors.IsConflict(err) {
-		return a.overtaken(ctx, action)
+	if apierrors.IsConflict(err) || isAnother(err) {
+		return a.overtaken(ctx, action, err)
 	}
 	if apierrors.IsInvalid(err) {
 		return a.refused(ctx, action, err)

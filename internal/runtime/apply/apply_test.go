@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,6 +65,12 @@ func (s *api) Apply(_ context.Context, _, _ string, body []byte, o metav1.PatchO
 	}
 	if err := s.refusal(applied.GetResourceVersion()); err != nil {
 		return nil, err
+	}
+	switch uid := applied.GetUID(); {
+	case uid != "" && s.object == nil:
+		return nil, apierrors.NewConflict(configMaps, "web", errors.New("it does not exist"))
+	case uid != "" && uid != s.object.GetUID():
+		return nil, apierrors.NewInvalid(configKind.GroupKind(), "web", field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 	}
 	if s.invalid && s.object != nil {
 		return nil, apierrors.NewInvalid(configKind.GroupKind(), "web", nil)

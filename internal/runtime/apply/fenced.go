@@ -2,7 +2,9 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,15 +14,18 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 )
 
-// fenced returns the object to apply to an existing child. If the owner may belong to another process, it applies only to the
+// fenced returns the object to apply to an existing child: only to the object for which the action was planned, and not to another
+// client's object that has taken its name since. If the owner may belong to another process, it applies only to the
 // version for which the action was planned, or which the child names.
 func (a *Applier) fenced(action plan.Action) *unstructured.Unstructured {
-	if !a.Fenced || action.Live == nil || action.Desired.GetResourceVersion() != "" {
+	if action.Live == nil || action.Desired.GetResourceVersion() != "" {
 		return action.Desired
 	}
 	guarded := action.Desired.DeepCopy()
 	guarded.SetUID(action.Live.UID)
-	guarded.SetResourceVersion(action.Live.ResourceVersion)
+	if a.Fenced {
+		guarded.SetResourceVersion(action.Live.ResourceVersion)
+	}
 	return guarded
 }
 
@@ -32,9 +37,9 @@ func (a *Applier) only(live *plan.Live) client.Preconditions {
 	return client.Preconditions{UID: &live.UID}
 }
 
-// overtaken plans a change again after another client wrote the child: a controller that writes its status, or the next
-// owner. If it was the next owner, the read or the write is not sent any more.
-func (a *Applier) overtaken(ctx context.Context, action plan.Action) (plan.Action, error) {
+// overtaken plans a change again after another client wrote the child, which can be a controller that writes its status, or the next
+// owner, or after the child was deleted. If it was the next owner, the read or the write is not sent any more.
+func (a *Applier) overtaken(ctx context.Context, action plan.Action, refused error) (plan.Action, error) {
 	reading := a.Writes.Begin(action.ID(), 0)
 	live, err := a.get(ctx, action.Desired)
 	if err != nil {
@@ -48,7 +53,20 @@ func (a *Applier) overtaken(ctx context.Context, action plan.Action) (plan.Actio
 	if err != nil {
 		return action, fmt.Errorf("look at %s: %w", action.ID(), err)
 	}
+	if was := action.Live; was != nil && live.UID == was.UID && (!a.Fenced || live.ResourceVersion == was.ResourceVersion) {
+		reading.Wrote(live)
+		return action, refused // for another reason, such as a webhook, and would be again
+	}
 	return a.again(ctx, action, live, reading)
+}
+
+// isAnother reports whether a change was refused because another object has the name: the API server does not change UIDs.
+func isAnother(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
 // deleteNewest deletes a child that was written since it was read, if it still belongs to the owner.

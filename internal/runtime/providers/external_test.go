@@ -457,6 +457,23 @@ func TestExternalDryRun(t *testing.T) {
 	w.Must(w.Client.Delete(t.Context(), b))
 }
 
+// Nothing is changed for an object that only a stale cache shows, not even as being deleted.
+func TestExternalOfAnObjectThatWasLeftBehind(t *testing.T) {
+	t.Parallel()
+	w, k := newFixture(t), newKeeper(external.Poll(100*time.Millisecond))
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
+	w.RunAs(gate.Config(w.Config), k, often)
+	b := w.Box("one", map[string]string{"a": "small"})
+	w.IsReady(b)
+	t.Cleanup(gate.Open)
+	gate.Shut()
+	w.Change(b, func() { b.Finalizers = nil })
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Gone(b)
+	k.set(func() { k.cells["cell-1"] = cell{Size: "large", key: "another owner"} })
+	w.Still("the cell of another owner is unchanged", k.holds(1, "large"))
+}
+
 // Nothing is deleted for an object that only a stale cache shows: another object of its name may have taken over what exists.
 func TestExternalOfAnObjectThatIsGone(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,9 @@ type run struct {
 	Task
 	items []*item
 	deeds []Deed
-	err   error // of a write
+	err   error // of a write, or of the confirmation
+	// confirmed means that the owner is still as it was read.
+	confirmed bool
 }
 
 // item is one resource in a run.
@@ -158,6 +160,11 @@ func (r *run) round(ctx context.Context) bool {
 			it.over = true
 		}
 	}
+	if err := r.confirm(ctx, calls); err != nil {
+		r.edit(ctx, edits) // what is known now may not be stored anywhere else
+		r.err = errors.Join(err, r.err)
+		return false
+	}
 	r.call(ctx, calls)
 	for _, it := range calls {
 		r.after(it)
@@ -167,6 +174,19 @@ func (r *run) round(ctx context.Context) bool {
 	}
 	r.edit(ctx, edits)
 	return len(calls)+len(edits) > 0
+}
+
+// confirm checks the owner before the first change or deletion.
+func (r *run) confirm(ctx context.Context, calls []*item) error {
+	risky := func(it *item) bool { return it.action.Verb == external.Update || it.action.Verb == external.Delete }
+	if r.confirmed || r.Confirm == nil || !slices.ContainsFunc(calls, risky) {
+		return nil
+	}
+	if err := r.Confirm(ctx); err != nil {
+		return err
+	}
+	r.confirmed = true
+	return nil
 }
 
 // turn determines the next step of an item, and reports whether it may be done now. marking are the

@@ -40,6 +40,9 @@ type Task struct {
 	// Write writes the record. It must fail if the stored record is not the one that was read or last
 	// written.
 	Write func(ctx context.Context, record *external.Record) error
+	// Confirm returns an error unless the owner is still as it was read. It is called once, before the first change or deletion of a resource:
+	// a cached owner may be gone, and another one may have taken over what it had. Nil means that the owner is as it was read.
+	Confirm func(context.Context) error
 	// Rehearse means that nothing is created, changed, deleted or recorded.
 	Rehearse bool
 }

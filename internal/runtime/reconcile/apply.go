@@ -183,13 +183,18 @@ func (c *carrier) remember(action, done plan.Action) {
 	}
 }
 
+// writing are the verbs after which a child exists.
+var writing = []plan.Verb{plan.Create, plan.Update, plan.Repair, plan.Adopt}
+
 // orphaned reports whether the plan is one for an object that was deleted. Watches of different kinds are not synchronized, so it asks the API
-// server before actions that do harm then: a recreated child has to be garbage-collected again, and children that the deletion left behind,
-// without an owner reference, belong to somebody else. With the reference back, garbage collection would delete them, too.
+// server before actions that do harm then: a recreated child has to be garbage-collected again, one that cannot be collected would stay, and children
+// that the deletion left behind, without an owner reference, belong to somebody else. With the reference back, garbage collection would delete them, too.
 func orphaned[T client.Object](ctx context.Context, p *pass[T]) (bool, error) {
+	owner := p.object.now
 	harms := func(a plan.Action) bool {
-		returns := a.Live != nil && a.Desired != nil && metav1.IsControlledBy(a.Desired, p.object.now) && !a.Live.RefersTo(p.object.now.GetUID())
-		return a.Verb == plan.Recreate || a.Verb == plan.Delete || returns && a.Verb != plan.Conflict
+		remains := slices.Contains(writing, a.Verb) && !apply.Collected(owner, a.Desired)
+		returns := a.Live != nil && a.Desired != nil && metav1.IsControlledBy(a.Desired, owner) && !a.Live.RefersTo(owner.GetUID())
+		return a.Verb == plan.Recreate || a.Verb == plan.Delete || remains || returns && a.Verb != plan.Conflict
 	}
 	if !slices.ContainsFunc(p.actions, harms) {
 		return false, nil

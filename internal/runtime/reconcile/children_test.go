@@ -1,9 +1,12 @@
 package reconcile_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -336,6 +339,67 @@ func TestWaitPrunesNothing(t *testing.T) {
 	w.Change(b, func() { b.Spec.Data["wait"] = "yes" })
 	w.Ready(b, metav1.ConditionFalse, "NoLicence", "waits for a licence")
 	w.Lives(b.Name)
+}
+
+// What exists stays while a kind is missing that it comes after, directly or not.
+func TestMissingKindPrunesNothing(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Run(boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		first, second := boxtest.ConfigMap(b.Name, b.Spec.Data), boxtest.ConfigMap(b.Name+"-second", b.Spec.Data)
+		out.Child(second, operon.After(first))
+		if b.Spec.Data["nothing"] == "" {
+			out.Child(first)
+			return nil
+		}
+		nothing := crate(b.Name, nil)
+		nothing.SetKind("Nothing")
+		out.Child(nothing)
+		out.Child(first, operon.After(nothing))
+		return nil
+	}))
+	b := w.Box("kept", map[string]string{"a": "1"})
+	w.IsReady(b)
+	w.Change(b, func() { b.Spec.Data["nothing"] = "yes" })
+	w.Ready(b, metav1.ConditionFalse, "KindMissing", "the cluster has no kind Nothing")
+	for _, name := range []string{b.Name, b.Name + "-second"} {
+		w.Holds(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}}, map[string]string{"a": "1"})
+	}
+}
+
+// A kind that is removed while the operator runs stops neither objects that once had a child of it nor their deletion.
+func TestKindOfAChildIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	text, err := os.ReadFile(boxtest.File(w, "test/testdata/crates.yaml"))
+	w.Must(err)
+	group := w.Namespace + ".operon.dev" // other tests use the kind as it is in the file
+	file := filepath.Join(t.TempDir(), "crates.yaml")
+	w.Must(os.WriteFile(file, bytes.ReplaceAll(text, []byte("test.operon.dev"), []byte(group)), 0o600))
+	w.InstallCRDs(t, file)
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "box-" + w.Namespace}}
+	w.Run(boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		if b.Spec.Data["crate"] != "" {
+			child := crate(b.Name, map[string]any{"small": "a"})
+			child.SetAPIVersion(group + "/v1")
+			out.Child(child)
+			out.Child(role.DeepCopy()) // so that the object has a finalizer
+		}
+		return boxtest.Copies(b, out)
+	}))
+	b, other := w.Box("owner", map[string]string{"crate": "yes"}), w.Box("other", map[string]string{"a": "1"})
+	w.IsReady(b)
+	w.IsReady(other)
+	crates := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+	crates.SetName("crates." + group)
+	w.Must(w.Client.Delete(t.Context(), crates))
+	w.Gone(crates)
+	w.Change(other, func() { other.Spec.Data["a"] = "2" })
+	w.IsReady(other)
+	w.Ready(b, metav1.ConditionFalse, "KindMissing", "the cluster has no kind Crate")
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Gone(b)
+	w.Gone(role)
 }
 
 func TestFinalizerGoesWithTheLastChildThatNeedsIt(t *testing.T) {

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,8 +28,8 @@ type composed struct {
 	waits []outcome.Outcome
 }
 
-// compose calls the author's code for the children and prepares them. A child of a kind that the
-// cluster lacks does not stop the others.
+// compose calls the author's code for the children and prepares them. A child of a kind or version that the cluster lacks does not stop the
+// others, but while it is not known which object it is, nothing is pruned: it may exist in another version, as after an upgrade of the cluster.
 func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (composed, outcome.Outcome, error) {
 	object := p.object.now
 	composition := author.NewCompositionWith(object, p.reads, r.Direct, p.outside.known)
@@ -41,16 +42,22 @@ func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (composed, outc
 	found := composed{declared: author.Declared(composition), options: map[plan.ID]plan.Options{}, ready: map[plan.ID][]author.Readiness{}}
 	found.waits = found.declared.Outcomes
 	p.announce("Compose", found.declared.Events)
+	skipped := map[plan.ID]bool{}
 	for _, child := range found.declared.Children {
 		err := found.add(r.applier, object, r.kind, child)
 		if is[*resourceclient.MissingKindError](err) {
 			found.waits = append(found.waits, explain(err).With(fmt.Errorf("compose: %w", err)))
+			found.declared.Incomplete = true
+			if id, err := r.applier.Identify(object, child.Object); err == nil { // only the kind before it is missing
+				skipped[id] = true
+			}
 			continue
 		}
 		if err != nil {
 			return found, outcome.Done(), err
 		}
 	}
+	found.skipAfter(skipped)
 	ordered, err := plan.Order(found.desired, found.options)
 	if err != nil {
 		return found, outcome.Done(), err
@@ -88,6 +95,22 @@ func (c *composed) add(applier *apply.Applier, owner client.Object, kind schema.
 	c.desired = append(c.desired, prepared)
 	c.options[id], c.ready[id] = options, child.Ready
 	return nil
+}
+
+// skipAfter removes the children that come after children that are skipped.
+func (c *composed) skipAfter(skipped map[plan.ID]bool) {
+	for before := -1; before != len(skipped); {
+		before = len(skipped)
+		c.desired = slices.DeleteFunc(c.desired, func(child *unstructured.Unstructured) bool {
+			id := plan.Of(child)
+			if slices.ContainsFunc(c.options[id].After, func(first plan.ID) bool { return skipped[first] }) {
+				skipped[id] = true
+				delete(c.options, id)
+				delete(c.ready, id)
+			}
+			return skipped[id]
+		})
+	}
 }
 
 // readiness returns whether a child is ready: by the author's functions, which need the whole object, or else by

@@ -24,7 +24,25 @@ func (r *reader) elsewhere() []string {
 	for _, id := range r.family.Children() {
 		note(id.Namespace)
 	}
+	if len(r.Namespaces) > 0 { // then no watch shows that there are children in other namespaces
+		for namespace := range r.listed {
+			note(namespace)
+		}
+	}
 	return found
+}
+
+// maxListed is how many of the namespaces in an owner's annotation count. A user who may write an owner may write its annotations.
+const maxListed = 64
+
+// listed returns the namespaces that the owner's annotation lists.
+func (r *reader) listed(yield func(string) bool) {
+	n := 0
+	for namespace := range strings.SplitSeq(r.owner.GetAnnotations()[plan.NamespacesAnnotation], ",") {
+		if n++; n > maxListed || !yield(namespace) {
+			return
+		}
+	}
 }
 
 // own returns those of the objects with the owner's label that may be its children. Any user can set that label,
@@ -48,7 +66,7 @@ func (r *reader) own(labeled []*plan.Live, known []string) (own []*plan.Live, _ 
 
 // lists reports whether the owner's annotation lists a namespace.
 func (r *reader) lists(namespace string) bool {
-	for listed := range strings.SplitSeq(r.owner.GetAnnotations()[plan.NamespacesAnnotation], ",") {
+	for listed := range r.listed {
 		if listed == namespace {
 			return true
 		}

@@ -44,6 +44,11 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 	task.Write = func(ctx context.Context, record *external.Record) error {
 		return p.object.writeRecord(ctx, record, len(task.Declared) > 0)
 	}
+	if !p.object.deleting() { // otherwise this has been checked
+		task.Confirm = func(ctx context.Context) error {
+			return unchanged(ctx, p.object, external.RecordAnnotation, external.PolicyAnnotation, PausedAnnotation)
+		}
+	}
 	result := r.keeper.Keep(ctx, task)
 	found := outside{result.Known, result.Deeds}
 	for _, deed := range result.Deeds {

@@ -25,6 +25,10 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (*object[T], outc
 	if err != nil {
 		return nil, outcome.Done(), err
 	}
+	if r.Selected != nil && !r.Selected(read) {
+		forget(r, p)
+		return nil, outcome.Stop(0), p.reads.End(ctx)
+	}
 	object := objectOf(r, p, read)
 	p.known.becomes(read.GetUID())
 	if r.Mine != nil && !r.Mine(ctx, read.GetUID()) {
@@ -44,7 +48,7 @@ func fill[T client.Object](ctx context.Context, roles author.Roles[T], object *o
 	return nil
 }
 
-// forget drops the stored data of a deleted object.
+// forget drops the stored data of an object that was deleted, or that is no longer selected.
 func forget[T client.Object](r *Reconciler[T], p *pass[T]) {
 	key := p.request.NamespacedName
 	p.known.readiness.Forget(r.kind.Kind)

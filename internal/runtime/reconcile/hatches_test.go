@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
@@ -48,6 +49,54 @@ func TestTimeoutInObserve(t *testing.T) {
 	}}, operon.Timeout(2*time.Second))
 	w.Ready(w.Box("slow", nil), metav1.ConditionFalse, "TimedOut", "in step observe")
 	w.Lives("slow")
+}
+
+// An object whose labels no longer match belongs to another operator, also when its children change.
+func TestSelectorThatNoLongerMatches(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Run(boxtest.ComposeFunc(boxtest.Copies), operon.Selector(labels.SelectorFromSet(labels.Set{"tier": "gold"})))
+	gold := func(name string) *boxtest.Box {
+		b := &boxtest.Box{ObjectMeta: w.Meta(name), Spec: boxtest.BoxSpec{Data: map[string]string{"a": "1"}}}
+		b.Labels = map[string]string{"tier": "gold"}
+		w.Must(w.Client.Create(t.Context(), b))
+		w.IsReady(b)
+		return b
+	}
+	b := gold("first")
+	w.Change(b, func() { b.Labels = nil })
+	gold("second") // after its event, the operator has seen the one before
+	child := w.Lives(b.Name)
+	w.Change(child, func() { child.Data["a"] = "2" })
+	w.Still("the child is as another client changed it", func(ctx context.Context) error {
+		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(child), child); err != nil || child.Data["a"] == "2" {
+			return err
+		}
+		return fmt.Errorf("it has the data %v", child.Data)
+	})
+}
+
+// A child in a namespace to which the operator is not limited is watched there, and deleted with its owner, also after a restart.
+func TestChildOutsideOfTheNamespaces(t *testing.T) {
+	t.Parallel()
+	w, other := newFixture(t), newFixture(t)
+	composer := boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		child := boxtest.ConfigMap(b.Name, b.Spec.Data)
+		child.Namespace = other.Namespace
+		out.Child(child)
+		return nil
+	})
+	_, stop := w.Run(composer)
+	b := w.Box("far", map[string]string{"a": "1"})
+	w.IsReady(b)
+	child := other.Lives(b.Name)
+	w.Change(child, func() { child.Data["a"] = "2" })
+	other.Holds(boxtest.ConfigMap(b.Name, nil), map[string]string{"a": "1"})
+	stop()
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Run(composer)
+	w.Gone(child)
+	w.Gone(b)
 }
 
 func TestSeveralNamespaces(t *testing.T) {

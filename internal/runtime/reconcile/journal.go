@@ -50,6 +50,19 @@ func (o *object[T]) saveJournal(ctx context.Context, j *journal.Journal) (*journ
 	return saved, nil
 }
 
+// keepJournal writes the journal, if it changed, for a reconcile whose report was not written: a step that is done must not run again.
+func keepJournal[T client.Object](ctx context.Context, o *object[T]) error {
+	field := journalOf(o.now)
+	if field == nil || *field == nil || journal.Same(*field, *journalOf(o.before)) || o.deleting() && len(o.now.GetFinalizers()) == 0 {
+		return nil
+	}
+	_, err := o.saveJournal(ctx, *field)
+	if errors.Is(err, durable.ErrSuperseded) {
+		return nil // the journal of another operator, or of another object, counts
+	}
+	return err
+}
+
 // LostJournalError reports that a kind's CRD has no field for the journal.
 type LostJournalError struct{ Kind string }
 

@@ -230,6 +230,24 @@ func (o *object[T]) present(ctx context.Context) (client.Object, error) {
 	return now, nil
 }
 
+// unchanged returns errOvertaken unless the API server has the object as it was read, as far from its deletion, and with the same values of
+// these annotations.
+func unchanged[T client.Object](ctx context.Context, o *object[T], annotations ...string) error {
+	now, err := o.present(ctx)
+	if err != nil {
+		return err
+	}
+	if now == nil || (now.GetDeletionTimestamp() != nil) != o.deleting() {
+		return errOvertaken
+	}
+	for _, name := range annotations {
+		if now.GetAnnotations()[name] != o.before.GetAnnotations()[name] {
+			return errOvertaken
+		}
+	}
+	return nil
+}
+
 // unlessGone returns the error of a write to the object's status, or nil if the object was
 // deleted in the meantime. The API server returns "not found" for other reasons too.
 func (o *object[T]) unlessGone(ctx context.Context, err error) error {

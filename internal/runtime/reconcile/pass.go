@@ -40,6 +40,11 @@ type pass[T client.Object] struct {
 	reported *reported
 }
 
+// unreported reports whether the report of an object was not written.
+func (p *pass[T]) unreported() bool {
+	return p.object != nil && (p.stopped() || p.ended[len(p.ended)-1].Err() != nil)
+}
+
 func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Context, *pass[T], func()) {
 	now, key := r.Clock.Now(), request.NamespacedName
 	p := &pass[T]{request: request, operator: ctx, reads: r.Reads(key), known: r.objects.get(key)}

@@ -1,10 +1,12 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -191,12 +193,43 @@ func contains(kinds []schema.GroupVersionKind, kind schema.GroupKind) bool {
 	return slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind })
 }
 
-// kindOfEarlier is kind for a kind that may only have been composed by an earlier version. This version may lack
-// the permission to read it: that is logged, once. It stops nothing, except a deletion if the operator's
-// own record names the kind.
+// kindOfEarlier is kind for a kind that may only have been composed earlier. If it was removed from the cluster since then, its
+// objects were deleted with it.
 func (r *reader) kindOfEarlier(ctx context.Context, writes *freshness.ChildView, kind schema.GroupVersionKind) ([]*plan.Live, error) {
-	if slices.ContainsFunc(r.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
-		slices.Contains(r.family.Kinds(), kind) || r.owner.GetDeletionTimestamp() != nil && !slices.Contains(r.claimed, kind) {
+	if slices.ContainsFunc(r.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) {
+		found, err := r.kind(ctx, writes, kind)
+		if err == nil {
+			r.kinds.removed.Delete(kind)
+		}
+		return found, err
+	}
+	if now, ok := r.kinds.removed.Load(kind); ok && r.clock.Since(now.(removed).at) < timing.removedFor && r.owner.GetDeletionTimestamp() == nil {
+		return r.replaced(ctx, writes, now.(removed).served)
+	}
+	found, err := r.kindIfReadable(ctx, writes, kind)
+	if !is[*resourceclient.MissingKindError](err) || r.Served == nil {
+		return found, err
+	}
+	served, problem := r.Served(ctx, kind.GroupKind())
+	if problem != nil || slices.Contains(served, kind) { // it was installed again in the meantime
+		return nil, cmp.Or(problem, err)
+	}
+	r.kinds.removed.Store(kind, removed{served, r.clock.Now()})
+	return r.replaced(ctx, writes, served)
+}
+
+// replaced returns the children of a kind in a version of those that are served.
+func (r *reader) replaced(ctx context.Context, writes *freshness.ChildView, served []schema.GroupVersionKind) ([]*plan.Live, error) {
+	if len(served) == 0 {
+		return nil, nil
+	}
+	return r.kindIfReadable(ctx, writes, served[0])
+}
+
+// kindIfReadable is kind for a kind that this version of the operator may lack the permission to read: that is logged, once. It stops
+// nothing, except a deletion if the operator's own record names the kind.
+func (r *reader) kindIfReadable(ctx context.Context, writes *freshness.ChildView, kind schema.GroupVersionKind) ([]*plan.Live, error) {
+	if slices.Contains(r.family.Kinds(), kind) || r.owner.GetDeletionTimestamp() != nil && !slices.Contains(r.claimed, kind) {
 		return r.kind(ctx, writes, kind)
 	}
 	if _, unreadable := r.kinds.unreadable.Load(kind); unreadable {
@@ -251,6 +284,14 @@ type kinds struct {
 	whole sync.Map
 	// unreadable are the kinds that an earlier version composed and this one may not read.
 	unreadable sync.Map
+	// removed has a removed for each kind and version that the cluster did not serve any more.
+	removed sync.Map
+}
+
+// removed are the versions of a kind that were served at a time, instead of another one.
+type removed struct {
+	served []schema.GroupVersionKind
+	at     time.Time
 }
 
 // children returns how children of a kind are kept.

@@ -48,6 +48,10 @@ type API struct {
 	REST *rest.Config
 	// Endpoints read and write the children.
 	Endpoints apply.Endpoints
+	// Namespaces are the namespaces to which the operator is limited; empty means all.
+	Namespaces []string
+	// Served returns the versions in which the API server serves a kind now. Nil means that kinds are never removed.
+	Served func(context.Context, schema.GroupKind) ([]schema.GroupVersionKind, error)
 	// Writes to children are held in the operator's ledger, shared by its kinds.
 	Writes *freshness.Children
 }
@@ -66,6 +70,8 @@ type Telemetry struct {
 type Managed struct {
 	// Kind is the kind of the objects. It is empty if T is the Go type of one kind only.
 	Kind schema.GroupVersionKind
+	// Selected reports whether an object is managed. Nil means that all are.
+	Selected func(client.Object) bool
 	// Retired are finalizers of an earlier operator, which are removed.
 	Retired []string
 	// ApplySets adds to every object the metadata of the parent of an ApplySet, which costs one additional write

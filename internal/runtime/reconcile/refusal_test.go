@@ -87,13 +87,12 @@ func addGauge(scheme *runtime.Scheme) error {
 }
 
 // gauges executes a step for a Gauge, and sets the phase in its spec in the status.
-type gauges struct{}
+type gauges struct{ did *boxtest.Record }
 
 func (gauges) Compose(context.Context, *Gauge, *operon.Composition) error { return nil }
 
-func (gauges) RunWorkflow(ctx context.Context, _ *Gauge, run *durable.Run) error {
-	var d boxtest.Record
-	return boxtest.DoAll(ctx, run, d.Step("only", nil))
+func (g gauges) RunWorkflow(ctx context.Context, _ *Gauge, run *durable.Run) error {
+	return boxtest.DoAll(ctx, run, g.did.Step("only", nil))
 }
 
 func (gauges) Observe(_ context.Context, g *Gauge, _ *operon.Observed) error {
@@ -111,7 +110,7 @@ func TestStatusThatIsRefused(t *testing.T) {
 	w.Must(addGauge(w.Client.Scheme()))
 	told := &boxtest.Lines{}
 	cfg := operon.Config{Namespace: w.Namespace, Log: slog.New(slog.NewTextHandler(told, nil))}
-	requests, _ := w.RunWith(w.Config, cfg, operon.API(boxtest.AddToScheme), operon.API(addGauge), operon.Manage(gauges{}))
+	requests, _ := w.RunWith(w.Config, cfg, operon.API(boxtest.AddToScheme), operon.API(addGauge), operon.Manage(gauges{&boxtest.Record{}}))
 	g := &Gauge{ObjectMeta: w.Meta("one"), Spec: boxtest.BoxSpec{Data: map[string]string{"phase": "Up"}}}
 	w.Must(w.Client.Create(t.Context(), rawGauge(t, g)))
 	w.gaugeIs(g, "Up")
@@ -139,6 +138,24 @@ func TestStatusThatIsRefused(t *testing.T) {
 	}
 	w.Change(g, func() { g.Spec.Data["phase"] = "" })
 	w.gaugeIs(g, "")
+}
+
+// A step that is done does not run again because the CRD rejects the status.
+func TestStepsOfAStatusThatIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.InstallCRDs(t, boxtest.File(w, "test/testdata/gauges.yaml"))
+	w.Must(addGauge(w.Client.Scheme()))
+	var did boxtest.Record
+	w.RunWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(boxtest.AddToScheme), operon.API(addGauge), operon.Manage(gauges{&did}))
+	g := &Gauge{ObjectMeta: w.Meta("one"), Spec: boxtest.BoxSpec{Data: map[string]string{"phase": "Sideways"}}}
+	w.Must(w.Client.Create(t.Context(), rawGauge(t, g)))
+	w.Event("StatusRefused", "status.phase")
+	w.Change(g, func() { g.Spec.Data["phase"] = "Up" })
+	w.gaugeIs(g, "Up")
+	if all := did.All(); len(all) != 1 {
+		t.Errorf("the steps did %q", all)
+	}
 }
 
 // ofStatus returns the writes of a status.

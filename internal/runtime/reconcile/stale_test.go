@@ -179,6 +179,76 @@ func TestChildrenThatWereLeftBehindStayWhereTheWatchIsBehind(t *testing.T) {
 	})
 }
 
+// For an object that is gone, while the cache still shows it with its finalizer, nothing is created that garbage collection would not delete.
+func TestNothingIsLeftForAnObjectThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
+	first := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-first"}}
+	second := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-second"}}
+	var more atomic.Bool
+	var passes atomic.Int64 // with more
+	w.RunAs(gate.Config(w.Config), boxtest.ComposeFunc(func(_ *boxtest.Box, out *operon.Composition) error {
+		out.Child(first.DeepCopy())
+		if more.Load() {
+			passes.Add(1)
+			out.Child(second.DeepCopy())
+		}
+		out.RequeueAfter(50 * time.Millisecond)
+		return nil
+	}))
+	b := w.Box("gone", nil)
+	w.Cleanup(func() {
+		for _, role := range []*rbacv1.ClusterRole{first, second} {
+			w.Must(client.IgnoreNotFound(w.Client.Delete(w.Afterwards().Context(), role)))
+		}
+	})
+	defer gate.Open()
+	w.IsReady(b)
+	gate.Shut()
+	w.Change(b, func() { b.Finalizers = nil })
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Gone(b)
+	more.Store(true)
+	w.Eventually("a reconcile of the object that is gone", func(context.Context) error {
+		if passes.Load() == 0 {
+			return errors.New("there was none")
+		}
+		return nil
+	})
+	w.Still("no ClusterRole is created", func(ctx context.Context) error {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(second), second.DeepCopy())
+		if err == nil {
+			return errors.New("it exists")
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+// An object of another client that has taken the name of a child is left alone, also while the cache still shows the child.
+func TestAnotherObjectHasTheNameOfAChild(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/configmaps") }}
+	w.RunAs(gate.Config(w.Config), boxtest.ComposeFunc(boxtest.Copies))
+	b := w.Box("taken", map[string]string{"a": "1"})
+	w.IsReady(b)
+	child := w.Lives(b.Name)
+	gate.Shut()
+	defer gate.Open()
+	w.Must(w.Client.Delete(t.Context(), child))
+	w.Gone(child)
+	theirs := w.EmptyConfigMap(b.Name)
+	theirs.Data = map[string]string{"a": "theirs"}
+	w.Must(w.Client.Create(t.Context(), theirs))
+	w.Change(b, func() { b.Spec.Data["a"] = "2" })
+	w.Ready(b, metav1.ConditionFalse, "Conflict", "exists already and was not created by this operator")
+	w.Must(w.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
+	if theirs.Data["a"] != "theirs" || len(theirs.OwnerReferences) > 0 || len(theirs.Labels) > 0 {
+		t.Errorf("it has the data %v, the labels %v and the owners %v", theirs.Data, theirs.Labels, theirs.OwnerReferences)
+	}
+}
+
 // waitingCleanup is a composer whose Finalize waits until it is released.
 type waitingCleanup struct {
 	boxtest.ComposeFunc

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
@@ -64,6 +65,11 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, request Request) (Result,
 			continue
 		}
 		p.ended = append(p.ended, r.run(ctx, s, p))
+	}
+	if p.unreported() && r.DryRun == nil {
+		if err := keepJournal(ctx, p.object); err != nil {
+			log.FromContext(ctx).Error(outcome.CutError(err), "the journal is not written")
+		}
 	}
 	return r.end(ctx, p)
 }

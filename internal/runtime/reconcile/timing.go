@@ -5,7 +5,7 @@ import "time"
 // timing holds the durations of this package.
 var timing = struct {
 	firstLook, lookAgain, slowRetry, supersededRetry, messagePeriod, claimedEvery time.Duration
-	unknownFor, finishing                                                         time.Duration
+	unknownFor, removedFor, finishing                                             time.Duration
 }{
 	// firstLook is when an object is reconciled again that was written during its reconcile.
 	firstLook: 20 * time.Millisecond,
@@ -28,6 +28,9 @@ var timing = struct {
 	// long an unknown kind is not looked up again.
 	claimedEvery: time.Minute,
 	unknownFor:   10 * time.Minute,
+
+	// removedFor is how long a kind that was removed is not looked for again.
+	removedFor: 30 * time.Second,
 
 	// finishing is how long a running reconcile may continue after the operator has to stop. It is less than the 30 s for
 	// which controller-runtime waits for its workers.

@@ -10,13 +10,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -47,6 +51,7 @@ type Wire struct {
 	cfg      Config
 	metadata metadata.Interface
 	dynamic  dynamic.Interface
+	groups   *discovery.DiscoveryClient
 
 	mu    sync.Mutex
 	typed map[schema.GroupVersionKind]*typed
@@ -59,7 +64,10 @@ func New(cfg Config) (*Wire, error) {
 	if w.metadata, err = metadata.NewForConfigAndClient(cfg.REST, cfg.HTTP); err != nil {
 		return nil, err
 	}
-	w.dynamic, err = dynamic.NewForConfigAndClient(cfg.REST, cfg.HTTP)
+	if w.dynamic, err = dynamic.NewForConfigAndClient(cfg.REST, cfg.HTTP); err != nil {
+		return nil, err
+	}
+	w.groups, err = discovery.NewDiscoveryClientForConfigAndClient(cfg.REST, cfg.HTTP)
 	return w, err
 }
 
@@ -99,6 +107,33 @@ func (w *Wire) Endpoint(kind schema.GroupVersionKind, form Form) (Endpoint, erro
 func (w *Wire) Namespaced(kind schema.GroupVersionKind) bool {
 	mapping, err := w.cfg.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
+}
+
+// Served returns the versions in which the API server serves a kind, the preferred one first. It asks the API server, while a mapper does not
+// notice that a kind or version is removed.
+func (w *Wire) Served(ctx context.Context, kind schema.GroupKind) ([]schema.GroupVersionKind, error) {
+	all, err := w.groups.ServerGroupsWithContext(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the versions of %s: %w", kind, err)
+	}
+	at := slices.IndexFunc(all.Groups, func(group metav1.APIGroup) bool { return group.Name == kind.Group })
+	if at < 0 {
+		return nil, nil
+	}
+	var served []schema.GroupVersionKind
+	for _, version := range all.Groups[at].Versions {
+		resources, err := w.groups.ServerResourcesForGroupVersionWithContext(ctx, version.GroupVersion)
+		if apierrors.IsNotFound(err) {
+			continue // removed in the meantime
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find the kinds of %s: %w", version.GroupVersion, err)
+		}
+		if slices.ContainsFunc(resources.APIResources, func(one metav1.APIResource) bool { return one.Kind == kind.Kind && !strings.Contains(one.Name, "/") }) {
+			served = append(served, kind.WithVersion(version.Version))
+		}
+	}
+	return served, nil
 }
 
 // MissingKindError reports that the cluster does not have a kind. The kind may be added later.

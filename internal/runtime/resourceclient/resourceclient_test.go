@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -128,6 +129,24 @@ func TestMissingKinds(t *testing.T) {
 	for kind, namespaced := range map[schema.GroupVersionKind]bool{configMaps: true, crds: false, unknown: false} {
 		if w.Namespaced(kind) != namespaced {
 			t.Errorf("%s is namespaced: %t", kind.Kind, !namespaced)
+		}
+	}
+}
+
+func TestServed(t *testing.T) {
+	t.Parallel()
+	w, _ := newWire(t)
+	for kind, want := range map[schema.GroupKind][]schema.GroupVersionKind{
+		configMaps.GroupKind(): {configMaps},
+		unknown.GroupKind():    nil,
+		{Kind: "Nothing"}:      nil,
+		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: {
+			{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}, {Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"},
+		},
+		{Group: "autoscaling", Kind: "Scale"}: nil, // only subresources are of this kind
+	} {
+		if got, err := w.Served(t.Context(), kind); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, error %v; want %v", kind, got, err, want)
 		}
 	}
 }

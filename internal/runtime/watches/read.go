@@ -24,7 +24,7 @@ import (
 // cluster lacks is a *wire.MissingKindError.
 //
 // Any user can set the label in their own namespace. Changes there trigger the owner only if it is
-// the owner's namespace or one of elsewhere.
+// the owner's namespace or one of elsewhere. Those of elsewhere that are not watched by default get a watch of their own.
 func (s *Session) Children(ctx context.Context, kind resourceclient.Children, owner types.UID, elsewhere ...string) ([]*plan.Live, error) {
 	sc := scope{kind: kind.Kind, form: s.tracker.Wire.Form(kind), child: true, whole: kind.Whole, keys: plan.OwnerLabel}
 	if s.tracker.Shard != nil {
@@ -34,12 +34,27 @@ func (s *Session) Children(ctx context.Context, kind resourceclient.Children, ow
 	if err != nil {
 		return nil, err
 	}
-	for _, namespace := range elsewhere {
-		s.use(sc, index(namespace, string(owner)))
-	}
 	found, err := w.read(string(owner))
 	if err != nil {
 		return nil, err
+	}
+	for _, namespace := range elsewhere {
+		if !s.tracker.outside(namespace) || !s.tracker.Wire.Namespaced(kind.Kind) {
+			s.use(sc, index(namespace, string(owner)))
+			continue
+		}
+		there := sc
+		there.namespace = namespace
+		w, err := s.watch(ctx, there, string(owner))
+		if err != nil {
+			return nil, err
+		}
+		s.use(there, index(namespace, string(owner)))
+		more, err := w.read(string(owner))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
 	}
 	children := make([]*plan.Live, 0, len(found))
 	for _, object := range found {
