@@ -21,7 +21,7 @@ Without --cluster, --kubeconfig and --context, the cluster is the one where up r
   operon down --timeout 5m`,
 		Args: oneDirectory,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := resolveCluster(&options.Where); err != nil {
+			if err := resolveDown(&options); err != nil {
 				return err
 			}
 			options.Dir, options.Out = directoryOf(args), command.OutOrStdout()

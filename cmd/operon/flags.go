@@ -29,11 +29,25 @@ func whereFlags(command *cobra.Command, where *up.Where) {
 
 // resolveCluster rejects flags that name two clusters, and uses the environment if none does.
 func resolveCluster(where *up.Where) error {
-	if where.Name != "" && !where.IsLocal() {
-		return usageError{errors.New("--cluster is for local clusters, --kubeconfig and --context are for others: use one or the other")}
+	if err := checkCluster(where); err != nil {
+		return err
 	}
 	if where.IsLocal() {
 		where.Name = cmp.Or(where.Name, os.Getenv(clusterVariable))
+	}
+	return nil
+}
+
+// resolveDown is resolveCluster for commands that remember where the project ran. The environment counts only if it has not run.
+func resolveDown(options *up.DownOptions) error {
+	options.Default = os.Getenv(clusterVariable)
+	return checkCluster(&options.Where)
+}
+
+// checkCluster rejects flags that name two clusters.
+func checkCluster(where *up.Where) error {
+	if where.Name != "" && !where.IsLocal() {
+		return usageError{errors.New("--cluster is for local clusters, --kubeconfig and --context are for others: use one or the other")}
 	}
 	return nil
 }

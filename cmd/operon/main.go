@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/ship/deploy"
 	"github.com/operon-framework/operon/internal/tools/flagerror"
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
@@ -49,18 +51,26 @@ func run(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
-	if ctx.Err() != nil {
-		fmt.Fprintln(os.Stderr, "operon: interrupted")
+	return fail(os.Stderr, command.CommandPath(), ctx.Err() != nil, err)
+}
+
+// fail prints the error of a command and returns the exit code.
+func fail(out io.Writer, command string, interrupted bool, err error) int {
+	if interrupted {
+		fmt.Fprintln(out, "operon: interrupted")
+		if left, ok := errors.AsType[*deploy.LeftError](err); ok {
+			fmt.Fprintln(out, terminal.Clean(left.Left))
+		}
 		return exitInterrupted
 	}
 	var ends exitError
 	if errors.As(err, &ends) && ends.err == nil {
 		return ends.code
 	}
-	fmt.Fprintf(os.Stderr, "operon: %s\n", terminal.Clean(err.Error())) // it may quote text from a cluster
+	fmt.Fprintf(out, "operon: %s\n", terminal.Clean(err.Error())) // it may quote text from a cluster
 	var usage usageError
 	if errors.As(err, &usage) {
-		fmt.Fprintf(os.Stderr, "see `%s --help`\n", command.CommandPath())
+		fmt.Fprintf(out, "see `%s --help`\n", command)
 		return exitFailed
 	}
 	if ends.code != 0 {

@@ -62,7 +62,7 @@ CRDs, Roles, ServiceAccount and namespace. The CRDs of operators and their custo
 	whereFlags(command, &options.Where)
 	command.Flags().DurationVar(&options.Timeout, "timeout", up.DefaultTimeout, "time limit of the command")
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := resolveCluster(&options.Where); err != nil {
+		if err := resolveDown(&options); err != nil {
 			return err
 		}
 		found, err := manager.Open(command.Context(), func(doing string) { fmt.Fprintln(command.ErrOrStderr(), doing) })

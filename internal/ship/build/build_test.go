@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -388,6 +389,57 @@ func TestSourcesOutsideOfTheRepository(t *testing.T) {
 				t.Errorf("with its module in %s, %s: %s", test.place, how, revision)
 			}
 		}
+	}
+}
+
+// Sources in a git submodule are in the commit.
+func TestSourcesInASubmodule(t *testing.T) {
+	t.Parallel()
+	lib, dir := t.TempDir(), project(t)
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, lib, "init", "-q")
+	write(t, lib, "go.mod", "module github.com/someone/lib\n")
+	write(t, lib, "lib.go", "package lib\n")
+	write(t, lib, ".gitignore", "generated.go\n")
+	git(t, lib, "add", ".")
+	git(t, lib, "commit", "-qm", "a module")
+	git(t, dir, "init", "-q")
+	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "third_party/lib")
+	write(t, dir, "lib.go", "package main\n\nimport _ \"github.com/someone/lib\"\n")
+	write(t, dir, "go.mod", string(mod)+"\nrequire github.com/someone/lib v0.0.0\n\nreplace github.com/someone/lib => ./third_party/lib\n")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "with a submodule")
+	for _, generated := range []bool{false, true} {
+		if generated {
+			write(t, filepath.Join(dir, "third_party/lib"), "generated.go", "package lib\n")
+		}
+		revision := built(t, dir, build.Options{}).config(t).Config.Labels["org.opencontainers.image.revision"]
+		if strings.HasSuffix(revision, "-dirty") != generated {
+			t.Errorf("with a file that the submodule ignores (%t): %s", generated, revision)
+		}
+	}
+}
+
+// An image whose sources were changed during the build does not claim to be of the commit.
+func TestSourcesThatChangeDuringTheBuild(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	git(t, dir, "init", "-q")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "all")
+	var once sync.Once
+	changed := false
+	revision := built(t, dir, build.Options{Tell: func(string) {
+		once.Do(func() {
+			write(t, dir, "late.go", "package main\n")
+			changed = true
+		})
+	}}).config(t).Config.Labels["org.opencontainers.image.revision"]
+	if !changed || !strings.HasSuffix(revision, "-dirty") {
+		t.Errorf("changed: %t, revision %s", changed, revision)
 	}
 }
 

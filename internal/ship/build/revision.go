@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -114,17 +115,58 @@ func anyIgnored(ctx context.Context, root string, files []string) (bool, error) 
 	if len(files) == 0 {
 		return false, nil
 	}
+	files, nested := byRepository(root, files)
+	for folder := range nested {
+		files = append(files, folder)
+	}
 	command := gitCommand(ctx, root, "check-ignore", "-z", "--stdin", "--quiet")
 	command.Stdin = strings.NewReader(strings.Join(files, "\x00") + "\x00")
+	var problem bytes.Buffer
+	command.Stderr = &problem
 	err := command.Run()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 { // none is ignored
-		return false, nil
+	if err == nil {
+		return true, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("find source files that git ignores: %w", err)
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 { // 1: none is ignored
+		return false, fmt.Errorf("find source files that git ignores: %w: %s", err, strings.TrimSpace(problem.String()))
 	}
-	return true, nil
+	for folder, inside := range nested {
+		if ignored, err := anyIgnored(ctx, filepath.Join(root, folder), inside); ignored || err != nil {
+			return ignored, err
+		}
+	}
+	return false, nil
+}
+
+// byRepository separates files in a repository from those in repositories within it, by their directories. These are submodules, which git does not
+// look into, or the commit of the outer repository does not contain them: then git status or their directory shows that.
+func byRepository(root string, files []string) (own []string, nested map[string][]string) {
+	nested = map[string][]string{}
+	isRoot := map[string]bool{}
+	for _, file := range files {
+		folder := ""
+		for i, c := range file {
+			if c != '/' {
+				continue
+			}
+			above, seen := file[:i], false
+			if _, seen = isRoot[above]; !seen {
+				_, err := os.Lstat(filepath.Join(root, above, ".git"))
+				isRoot[above] = err == nil
+			}
+			if isRoot[above] {
+				folder = above
+				break
+			}
+		}
+		if folder == "" {
+			own = append(own, file)
+			continue
+		}
+		nested[folder] = append(nested[folder], file[len(folder)+1:])
+	}
+	return own, nested
 }
 
 // whyUnknown describes why git returns nothing about an existing repository: git is not installed, or does not trust a
@@ -160,7 +202,7 @@ func inRepository(dir string) bool {
 
 // changes reports whether anything in the repository differs from the commit, except files that the build writes.
 func changes(ctx context.Context, dir, root string, ours []string) (bool, error) {
-	arguments := []string{"status", "--porcelain", "--untracked-files=normal", "--", ":/"}
+	arguments := []string{"status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none", "--", ":/"}
 	for _, file := range ours {
 		absolute, err := filepath.Abs(file)
 		if err != nil {

@@ -110,6 +110,9 @@ func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error
 	if err != nil {
 		return nil, err
 	}
+	if err := b.review(ctx); err != nil {
+		return nil, err
+	}
 	result := &Result{Name: b.project.Name, Store: b.cache.store, Unrevised: b.revision.Unknown, cache: b.cache}
 	for _, one := range programs {
 		part, err := b.part(one, below)
@@ -123,6 +126,15 @@ func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error
 		return nil, err
 	}
 	return result, b.cache.tidy(result.Image)
+}
+
+// review marks the revision as dirty if files have changed while they were read.
+func (b *builder) review(ctx context.Context) error {
+	now, err := readRevision(ctx, b.project.Dir, b.Ours)
+	if err == nil && now.Commit != b.revision.Commit {
+		b.revision.taint()
+	}
+	return err
 }
 
 // prepare finds the program of a release if it is the one for all platforms, or else the go command.

@@ -3,6 +3,8 @@ package deploy
 import (
 	"strings"
 	"testing"
+
+	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 // Messages advise only commands and flags that the user has.
@@ -17,6 +19,22 @@ func TestAdvice(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) || strings.Contains(text, "olm") == strings.Contains(text, "--give-up-finalizers") {
 			t.Errorf("got %s; want %s", text, want)
+		}
+	}
+}
+
+// The command that removes a deployment selects it, wherever it is typed.
+func TestUndeployment(t *testing.T) {
+	t.Parallel()
+	manager := Commands{Deploy: "operon olm install", Undeploy: "operon olm uninstall"}
+	for want, target := range map[string]Target{
+		"operon undeploy": {Dir: "."},
+		"operon undeploy ../web --context staging --main cmd/manager":          {Dir: "../web", Main: "cmd/manager", Where: up.Where{Context: "staging"}},
+		"operon undeploy '/home/me/it'\\''s mine' --namespace web --cluster a": {Dir: "/home/me/it's mine", Namespace: "web", Where: up.Where{Name: "a"}},
+		"operon olm uninstall --namespace olm --kubeconfig 'my config'":        {Dir: "/cache/olm", Namespace: "olm", Where: up.Where{Kubeconfig: "my config"}, Commands: manager},
+	} {
+		if got := target.undeployment(); got != want {
+			t.Errorf("got %s; want %s", got, want)
 		}
 	}
 }

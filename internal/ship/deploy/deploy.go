@@ -18,7 +18,6 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
-	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Result is the result of a deployment.
@@ -81,6 +80,7 @@ type item struct {
 // objects remain for inspection, and the error contains the reason and how to remove them.
 func Run(ctx context.Context, options Options) (*Result, error) {
 	started := time.Now()
+	options.Commands = options.commands()
 	d := &deployer{options: options}
 	var err error
 	if d.project, d.operator, err = options.operator(); err != nil {
@@ -163,26 +163,6 @@ func (d *deployer) prepare(ctx context.Context) error {
 	return d.rehearse(ctx)
 }
 
-// permitted checks all permissions that Run needs.
-func (d *deployer) permitted(ctx context.Context, objects []*unstructured.Unstructured) error {
-	needs, err := d.cluster.needs(append(objects, d.record.object()), "get", "list", "create", "patch", "delete")
-	if err != nil {
-		return err
-	}
-	needs = append(needs, watching(d.operator.Namespace)...)
-	return d.cluster.mayAll(ctx, needs)
-}
-
-// watching returns the permissions to read the pods.
-func watching(namespace string) []rbac.Permission {
-	return []rbac.Permission{
-		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace},
-		{Verb: "list", Group: "apps", Resource: "replicasets", Namespace: namespace},
-		{Verb: "list", Resource: "pods", Namespace: namespace},
-		{Verb: "get", Resource: "pods/log", Namespace: namespace},
-	}
-}
-
 // survey reads the existing objects, and refuses to take over objects of another client.
 func (d *deployer) survey(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var problems []error
@@ -219,7 +199,7 @@ func (d *deployer) claim(ctx context.Context, one *item) error {
 		if other := partOf(one.live); other != "" {
 			kube.SetLabel(one.want, plan.PartOfLabel, other) // it remains part of the other deployment
 		}
-		d.options.say("%s existed before: `operon undeploy` will keep it", address)
+		d.options.say("%s existed before: `%s` will keep it", address, d.options.Commands.Undeploy)
 		return nil
 	}
 	return fmt.Errorf("%s already exists%s: remove it, or give the operator another name", address, d.whose(ctx, one.live))

@@ -109,7 +109,11 @@ func (f *fixture) undeploy(t *testing.T, change func(*deploy.UndeployOptions)) (
 }
 
 func (f *fixture) gadgets() dynamic.ResourceInterface {
-	return dynamic.NewForConfigOrDie(f.env.Config).Resource(schema.GroupVersionResource{Group: f.group, Version: "v1", Resource: "gadgets"}).Namespace(f.env.Namespace)
+	return f.gadgetsIn(f.env.Namespace)
+}
+
+func (f *fixture) gadgetsIn(namespace string) dynamic.ResourceInterface {
+	return dynamic.NewForConfigOrDie(f.env.Config).Resource(schema.GroupVersionResource{Group: f.group, Version: "v1", Resource: "gadgets"}).Namespace(namespace)
 }
 
 // gadget returns a custom resource.

@@ -20,6 +20,8 @@ const (
 	managedByLabel = "app.kubernetes.io/managed-by"
 	// shardsLabel is the label of Leases of replicas that divide objects among themselves.
 	shardsLabel = "operon.dev/shards"
+	// certificatesSuffix follows the name of an operator in the name of the Secret with the certificates of its webhooks.
+	certificatesSuffix = "-webhook-certificates"
 )
 
 // ownKinds lists kinds of objects that the operator creates in its namespace.
@@ -66,13 +68,18 @@ func (u *undeployer) policies(ctx context.Context) ([]*unstructured.Unstructured
 	return all, nil
 }
 
-// made reports whether a Secret or Lease in the namespace belongs to the operator itself, rather than to a custom resource.
+// made reports whether a Secret or Lease in the namespace belongs to the operator itself, rather than to a custom resource. While custom
+// resources are kept, only the certificates certainly do: another Secret can be the password of a custom resource in another namespace, which cannot
+// be its owner.
 func (u *undeployer) made(object *unstructured.Unstructured) bool {
 	name, labels := object.GetName(), object.GetLabels()
 	if object.GetKind() == "Lease" {
 		return name == u.record.operator || name == u.record.operator+"-kinds" || labels[shardsLabel] == u.record.operator
 	}
-	return labels[managedByLabel] == u.record.operator && !isChild(object)
+	if labels[managedByLabel] != u.record.operator || isChild(object) || len(object.GetOwnerReferences()) > 0 {
+		return false
+	}
+	return !u.options.KeepData || name == u.record.operator+certificatesSuffix
 }
 
 // removeNamespaces deletes the operator's namespace, unless it contains objects of another client.
@@ -88,7 +95,7 @@ func (u *undeployer) removeNamespaces(ctx context.Context, namespaces []*unstruc
 			}
 			continue
 		}
-		u.keep(namespace, "it holds what `operon deploy` did not make: "+strings.Join(others, ", "))
+		u.keep(namespace, "it holds what `"+u.options.Commands.Deploy+"` did not make: "+strings.Join(others, ", "))
 		if err := u.disown(ctx, namespace); err != nil {
 			return err
 		}

@@ -36,6 +36,8 @@ type Target struct {
 	Timeout time.Duration
 	// Progress receives lines about the progress. If it is nil, they are discarded.
 	Progress io.Writer
+	// Commands are those that messages refer to. The default is those for the operators of users.
+	Commands Commands
 }
 
 // Options of Run.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -186,10 +187,43 @@ func (c *cluster) labelled(ctx context.Context, r *record, kind schema.GroupKind
 	var all []*unstructured.Unstructured
 	for _, space := range spaces {
 		members, err := c.List(ctx, found.Resource, space, plan.PartOfLabel+"="+r.id())
+		if apierrors.IsForbidden(err) && (kind == namespaces || kind.Kind == "CustomResourceDefinition") {
+			members, err = c.namedMembers(ctx, r, found.GroupVersionKind, err)
+		}
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, members...)
+	}
+	return all, nil
+}
+
+// namespaces is the kind of namespaces.
+var namespaces = schema.GroupKind{Kind: "Namespace"}
+
+// namedMembers returns the namespace or the definitions of a deployment for a user who may only read them by name. If the names of the definitions
+// are unknown, it returns the error of their list.
+func (c *cluster) namedMembers(ctx context.Context, r *record, kind schema.GroupVersionKind, refused error) ([]*unstructured.Unstructured, error) {
+	sample := &unstructured.Unstructured{}
+	sample.SetGroupVersionKind(kind)
+	names := []string{r.namespace}
+	if kube.IsCRD(sample) {
+		names = r.definitions
+	}
+	if len(names) == 0 {
+		return nil, refused
+	}
+	var all []*unstructured.Unstructured
+	for _, name := range names {
+		wanted := sample.DeepCopy()
+		wanted.SetName(name)
+		live, err := c.Get(ctx, wanted)
+		if err != nil {
+			return nil, err
+		}
+		if live != nil && partOf(live) == r.id() {
+			all = append(all, live)
+		}
 	}
 	return all, nil
 }

@@ -28,38 +28,6 @@ type UndeployOptions struct {
 	GiveUpFinalizers bool
 	// DryRun lists what would be removed.
 	DryRun bool
-	// Commands are those that messages refer to. The default is those for the operators of users.
-	Commands Commands
-}
-
-// Commands are the commands and flags that messages refer to. All fields are required, except GiveUp.
-type Commands struct {
-	Deploy, Undeploy string
-	// DeleteData is the flag of Undeploy that deletes the CRDs and the custom resources, and GiveUp the one that removes finalizers, if it has one.
-	DeleteData, GiveUp string
-	// Logs is where users find the logs of the operator.
-	Logs string
-}
-
-// userCommands are those for the operators of users.
-var userCommands = Commands{Deploy: "operon deploy", Undeploy: "operon undeploy", DeleteData: "--delete-data", GiveUp: "--give-up-finalizers", Logs: "`operon logs`"}
-
-// unattended returns what to do if custom resources wait for an operator that does not run.
-func (c Commands) unattended() string {
-	text := fmt.Sprintf("start the operator again with `%s`", c.Deploy)
-	if c.GiveUp == "" {
-		return text
-	}
-	return text + fmt.Sprintf(", or remove the finalizers with %s: external resources that the operator would have cleaned up then remain", c.GiveUp)
-}
-
-// held returns what to do if finalizers are not cleared in time.
-func (c Commands) held() string {
-	text := fmt.Sprintf("see in %s why the operator does not clear the finalizers, and run `%s` again", c.Logs, c.Undeploy)
-	if c.GiveUp == "" {
-		return text
-	}
-	return text + fmt.Sprintf("; %s removes them, and what the operator would have cleaned up outside of the cluster remains", c.GiveUp)
 }
 
 // DataDeletion is the deletion that a user confirms.
@@ -101,7 +69,7 @@ type undeployer struct {
 // are kept, and this is reported. Nothing is removed if custom resources would wait for an operator that does not run.
 func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
 	started := time.Now()
-	options.Commands = cmp.Or(options.Commands, userCommands)
+	options.Commands = options.commands()
 	u := &undeployer{options: options}
 	if err := u.find(ctx); err != nil {
 		return nil, err
@@ -220,7 +188,10 @@ func (u *undeployer) read(ctx context.Context) error {
 
 // permitted checks the permissions for everything that is to be done.
 func (u *undeployer) permitted(ctx context.Context) error {
-	needs, err := u.cluster.needs(slices.Concat(u.members, u.data.going()), "get", "delete")
+	removed := slices.DeleteFunc(slices.Concat(u.members, u.data.going()), func(object *unstructured.Unstructured) bool {
+		return u.keeps(object, u.data.users) != ""
+	})
+	needs, err := u.cluster.needs(removed, "get", "delete")
 	if err != nil {
 		return err
 	}

@@ -240,21 +240,36 @@ func TestKeepData(t *testing.T) {
 	f := newFixture(t)
 	f.mustDeploy(t, nil)
 	create(t, f.gadgets(), f.gadget("kept", f.group+"/minded"))
-	own, child := f.secret(t, "own", ""), f.secret(t, "password", "the UID of a Gadget")
+	beside, err := f.gadgetsIn(f.namespace()).Create(t.Context(), f.gadget("beside"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := f.secret(t, f.name+"-webhook-certificates", nil)
+	children := []string{
+		f.secret(t, "password", func(secret *corev1.Secret) {
+			secret.Labels["operon.dev/owner"] = "0d1f3b6c-5c9f-4a3e-9d0e-6a8f3a1c7b55"
+		}),
+		f.secret(t, "key", func(secret *corev1.Secret) {
+			secret.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(beside, beside.GroupVersionKind())}
+		}),
+		f.secret(t, "of-another-namespace", nil), // cannot have an owner reference
+	}
 	t.Cleanup(func() { f.removeNamespace(t) })
 	removal, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.KeepData = true })
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	if missing := lacks(said, "kept 1 custom resource", f.group+"/minded is on 1 of them: if you delete them, they remain"); missing != nil || len(removal.Kept) == 0 {
+	if missing := lacks(said, "kept 2 custom resources", f.group+"/minded is on 1 of them: if you delete them, they remain"); missing != nil || len(removal.Kept) == 0 {
 		t.Error(missing, removal.Kept)
 	}
 	if _, err := f.gadgets().Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 	secrets := f.client.CoreV1().Secrets(f.namespace())
-	if _, err := secrets.Get(t.Context(), child, metav1.GetOptions{}); err != nil {
-		t.Errorf("a Secret that belongs to a custom resource: %v", err)
+	for _, child := range children {
+		if _, err := secrets.Get(t.Context(), child, metav1.GetOptions{}); err != nil {
+			t.Errorf("a Secret that belongs to a custom resource: %v", err)
+		}
 	}
 	if _, err := secrets.Get(t.Context(), own, metav1.GetOptions{}); gone(err) != nil {
 		t.Errorf("a Secret that the operator made for itself: %v", gone(err))
@@ -267,14 +282,13 @@ func TestKeepData(t *testing.T) {
 	}
 }
 
-// secret creates a Secret of the operator in its namespace: for itself, or for the owner with a UID. It returns the name.
-func (f *fixture) secret(t *testing.T, name, owner string) string {
+// secret creates a Secret of the operator in its namespace, with what set adds, and returns its name.
+func (f *fixture) secret(t *testing.T, name string, set func(*corev1.Secret)) string {
 	t.Helper()
-	labels := map[string]string{"app.kubernetes.io/managed-by": f.name}
-	if owner != "" {
-		labels["operon.dev/owner"] = "0d1f3b6c-5c9f-4a3e-9d0e-6a8f3a1c7b55"
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": f.name}}}
+	if set != nil {
+		set(secret)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	if _, err := f.client.CoreV1().Secrets(f.namespace()).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

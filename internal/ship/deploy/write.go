@@ -65,7 +65,7 @@ func (d *deployer) undisturbed(ctx context.Context) error {
 		return err
 	}
 	if stored == nil || stored.begun != d.record.begun {
-		return fmt.Errorf("%w: nothing is pruned; `operon deploy` again when they are done", errBegun)
+		return fmt.Errorf("%w: nothing is pruned; `%s` again when they are done", errBegun, d.options.Commands.Deploy)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (d *deployer) writeNamespace(ctx context.Context, one *item) error {
 	}
 	made, err := objects.Create(ctx, one.want, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("%w: it created %s meanwhile; `operon deploy` again when they are done", errBegun, addressOf(one.want))
+		return fmt.Errorf("%w: it created %s meanwhile; `%s` again when they are done", errBegun, addressOf(one.want), d.options.Commands.Deploy)
 	}
 	if err != nil {
 		return fmt.Errorf("create %s: %w", addressOf(one.want), err)
@@ -144,7 +144,7 @@ func (d *deployer) begin(ctx context.Context) error {
 		_, err = d.cluster.Apply(ctx, record)
 	}
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("%w, as %s shows: `operon deploy` again when they are done", errBegun, addressOf(record))
+		return fmt.Errorf("%w, as %s shows: `%s` again when they are done", errBegun, addressOf(record), d.options.Commands.Deploy)
 	}
 	if err != nil {
 		return fmt.Errorf("write the record of the deployment: %w", err)
@@ -182,19 +182,19 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 		return failed
 	}
 	if d.before != nil {
-		return fmt.Errorf("%w\nthe deployment is incomplete: run `operon deploy` again to continue it", failed)
+		return leaving(failed, "the deployment is incomplete: run `%s` again to continue it", d.options.Commands.Deploy)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.undoTimeout)
 	defer cancel()
 	d.options.say("removing the objects created so far")
 	err := d.undo(ctx)
 	if errors.Is(err, errBegun) {
-		return fmt.Errorf("%w\nnothing is removed: %w", failed, err)
+		return leaving(failed, "nothing is removed: %v", err)
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nand not all objects created so far could be removed: %w; `operon undeploy%s` removes them", failed, err, d.flags())
+		return leaving(failed, "and not all objects created so far could be removed: %v; `%s` removes them", err, d.options.undeployment())
 	}
-	return fmt.Errorf("%w\nthe objects created so far were removed", failed)
+	return leaving(failed, "the objects created so far were removed")
 }
 
 // undo deletes all objects that the deployment created, its namespace last. Objects that existed before are kept: definitions
@@ -247,20 +247,7 @@ func (d *deployer) unready(why error) error {
 	if d.before != nil {
 		left = "the old pods keep running until the new ones are ready"
 	}
-	return fmt.Errorf("%w\n%s; `operon deploy` again after a change, or remove all of it with `operon undeploy%s`", why, left, d.flags())
-}
-
-// flags returns the flags that select this deployment, if it is not the default one.
-func (d *deployer) flags() string {
-	text := ""
-	for _, flag := range [][2]string{
-		{"--namespace", d.options.Namespace}, {"--cluster", d.options.Where.Name}, {"--kubeconfig", d.options.Where.Kubeconfig}, {"--context", d.options.Where.Context},
-	} {
-		if flag[1] != "" {
-			text += " " + flag[0] + " " + flag[1]
-		}
-	}
-	return text
+	return leaving(why, "%s; `%s` again after a change, or remove all of it with `%s`", left, d.options.Commands.Deploy, d.options.undeployment())
 }
 
 // surplus returns the objects that have the deployment's label and are no longer part of the deployment.

@@ -50,6 +50,9 @@ type Options struct {
 	Foretold func(*deploy.Result) error
 }
 
+// commands are those that messages about the manager refer to.
+var commands = deploy.Commands{Deploy: "operon olm install", Undeploy: "operon olm uninstall", DeleteData: "--delete-crds", Logs: "the logs of the manager's pod"}
+
 // Install installs the manager and waits until it is ready. Before anything is written, all objects are tried. It refuses to do so while the
 // Operator Lifecycle Manager runs.
 func Install(ctx context.Context, options Options) (*deploy.Result, error) {
@@ -57,7 +60,7 @@ func Install(ctx context.Context, options Options) (*deploy.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Dir = m.Dir
+	options.Dir, options.Commands = m.Dir, commands
 	if err := Alone(ctx, options.Where); err != nil {
 		return nil, err
 	}
@@ -209,7 +212,7 @@ func Uninstall(ctx context.Context, options UninstallOptions) (*deploy.Removal, 
 		return nil, err
 	}
 	options.Dir = m.Dir
-	options.Commands = deploy.Commands{Deploy: "operon olm install", Undeploy: "operon olm uninstall", DeleteData: "--delete-crds", Logs: "the logs of the manager's pod"}
+	options.Commands = commands
 	switch {
 	case options.HandBack:
 		err = handBack(ctx, options)

@@ -48,7 +48,7 @@ func installAccess(ctx context.Context, in *installer, p *project.Project, local
 		granted[tree.Address(one.object)] = true
 	}
 	// If they remained, a permission that the project lacks would not be noticed.
-	return in.takeBack(ctx, granted, accessResources...)
+	return in.takeBack(ctx, p, granted, accessResources...)
 }
 
 // checkAccess returns an error if an object of the operator's access was not created by Run: the operator seems to be deployed. Nothing was changed
@@ -144,8 +144,14 @@ func (i identity) binding(grant project.Grant, role, namespace string) *unstruct
 	})
 }
 
-// takeBack deletes the project's objects from earlier runs that are no longer wanted, in the order of the resources.
-func (in *installer) takeBack(ctx context.Context, wanted map[string]bool, resources ...schema.GroupVersionResource) error {
+// takeBack deletes the project's objects from earlier runs that are neither wanted nor samples, in the order of the resources.
+func (in *installer) takeBack(ctx context.Context, p *project.Project, wanted map[string]bool, resources ...schema.GroupVersionResource) error {
+	for _, sample := range p.Samples {
+		copied := sample.DeepCopy()
+		if err := in.Place(copied, in.namespace); err == nil { // otherwise applying it reports the error
+			wanted[tree.Address(copied)] = true
+		}
+	}
 	for _, resource := range resources {
 		made, err := in.List(ctx, resource, "", Label+"="+in.project)
 		if err != nil {

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type DownOptions struct {
 	Dir string
 	// Where is the cluster to remove it from. The zero value is the cluster of the last Run.
 	Where Where
+	// Default is the name of the local cluster for a project that has not run. The default is local.DefaultName.
+	Default string
 	// Timeout limits the whole operation. The default is DefaultTimeout.
 	Timeout time.Duration
 	// Out receives a line for each object that was removed.
@@ -45,6 +48,9 @@ func Down(ctx context.Context, options DownOptions) (err error) {
 	if err := r.down(ctx); err != nil {
 		return firstOf(err, folder.close())
 	}
+	if r.elsewhere() {
+		return folder.close()
+	}
 	return folder.remove()
 }
 
@@ -53,7 +59,8 @@ type remover struct {
 	options   DownOptions
 	name, dir string
 	folder    *folder
-	place     place // where the project ran last
+	// place is where the project ran last, or nil.
+	place     *place
 	target    *target
 	inventory *inventory
 	removal   *removal.Remover
@@ -69,7 +76,7 @@ func (r *remover) down(ctx context.Context) error {
 		return err
 	}
 	r.target, err = r.findTarget(ctx, where)
-	if err == nil && r.options.Where == (Where{}) && r.place.Server != "" && r.target.config.Host != r.place.Server {
+	if err == nil && r.options.Where == (Where{}) && r.place != nil && r.place.Server != "" && r.target.config.Host != r.place.Server {
 		return fmt.Errorf("the context %q leads to %s now, but the project ran last at %s: select the cluster with --kubeconfig and --context", where.Context, r.target.config.Host, r.place.Server)
 	}
 	if errors.Is(err, errStopped) {
@@ -109,7 +116,29 @@ func (r *remover) where() (Where, error) {
 	if r.options.Where != (Where{}) {
 		return r.options.Where, nil
 	}
+	if r.place == nil {
+		return Where{Name: r.options.Default}, nil
+	}
 	return r.place.Where, nil
+}
+
+// mainDir returns the directory of the main package of the last Run, or "" if the project has only one.
+func (r *remover) mainDir() string {
+	if r.place == nil {
+		return ""
+	}
+	return r.place.Main
+}
+
+// elsewhere reports whether the user selected another cluster than that of the last Run, where a later Down has to remove what Run created.
+func (r *remover) elsewhere() bool {
+	if r.place == nil || r.options.Where == (Where{}) {
+		return false
+	}
+	if r.options.Where.IsLocal() && r.place.IsLocal() {
+		return cmp.Or(r.options.Where.Name, local.DefaultName) != cmp.Or(r.place.Name, local.DefaultName)
+	}
+	return r.place.Server == "" || r.target == nil || r.target.config.Host != r.place.Server
 }
 
 // findTarget finds the cluster. If the user named no cluster and the local one does not exist, nothing has to be removed.

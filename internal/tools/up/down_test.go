@@ -199,6 +199,36 @@ func TestDownFindsTheClusterOfTheLastRun(t *testing.T) {
 	}
 }
 
+// Down in another cluster than that of the last Run does not forget that one, and a default does not replace it.
+func TestDownElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if got := f.once(t, nil); got.err != nil {
+		t.Fatal(got.err)
+	}
+	raw, err := clientcmd.LoadFromFile(f.env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := raw.Clusters[raw.Contexts[raw.CurrentContext].Cluster]
+	cluster.Server = strings.Replace(cluster.Server, "127.0.0.1", "localhost", 1)
+	other := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*raw, other); err != nil {
+		t.Fatal(err)
+	}
+	down := func(where up.Where, want string) {
+		t.Helper()
+		var out bytes.Buffer
+		err := up.Down(t.Context(), up.DownOptions{Dir: f.dir, Where: where, Default: "no-such-cluster", Timeout: patience, Out: &out})
+		if err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v\n%s", err, &out)
+		}
+	}
+	down(up.Where{Kubeconfig: other}, "removed Gadget")
+	down(up.Where{}, "has nothing that `operon up` created")
+	down(up.Where{}, `local cluster "no-such-cluster"`) // the state was removed
+}
+
 func TestDownSaysWhichObjectWaitsForWhichFinalizer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

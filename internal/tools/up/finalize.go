@@ -74,7 +74,7 @@ func (r *remover) withOperator(ctx context.Context, objects []*unstructured.Unst
 
 // startOperator starts the operator that was built last. If there is none, it builds the operator.
 func (r *remover) startOperator(ctx context.Context) (*operator, error) {
-	p, err := project.Read(r.dir, project.Options{Main: r.place.Main})
+	p, err := project.Read(r.dir, project.Options{Main: r.mainDir()})
 	if err != nil {
 		return nil, err
 	}

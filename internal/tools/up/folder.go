@@ -134,17 +134,17 @@ func (f *folder) remember(in place) error {
 	return writeFile(f.where(), content)
 }
 
-// remembered returns the place, or the zero value if the project has not run.
-func (f *folder) remembered() (place, error) {
-	var in place
+// remembered returns the place, or nil if the project has not run.
+func (f *folder) remembered() (*place, error) {
 	content, err := os.ReadFile(f.where())
 	if errors.Is(err, fs.ErrNotExist) {
-		return in, nil
+		return nil, nil
 	}
 	if err != nil {
-		return in, err
+		return nil, err
 	}
-	return in, json.Unmarshal(content, &in)
+	in := &place{}
+	return in, json.Unmarshal(content, in)
 }
 
 // keepArgs records the operator's own arguments, for a Down that has to run the operator again.

@@ -114,6 +114,28 @@ func TestLoopTakesUpEveryChange(t *testing.T) {
 	f.noOperator(t)
 }
 
+// Samples of the kinds of the operator's own permissions stay when something else changes.
+func TestLoopKeepsSamplesThatGrantPermissions(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	sample := fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: viewers, namespace: %s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]
+`, f.env.Namespace)
+	if err := os.WriteFile(filepath.Join(f.dir, "config", "samples", "viewers.yaml"), []byte(sample), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.loop(t)
+	f.hasSize(t, 3)
+	f.edit(t, "config/samples/gadget.yaml", "size: 3", "size: 4")
+	f.hasSize(t, 4)
+	if _, err := f.client(t).RbacV1().RoleBindings(f.env.Namespace).Get(t.Context(), "viewers", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // Edits while the operator is still being built, before the loop starts, are applied, too.
 func TestLoopTakesUpWhatChangesWhileItStarts(t *testing.T) {
 	t.Parallel()

@@ -26,8 +26,9 @@ func installPolicies(ctx context.Context, in *installer, p *project.Project) err
 		}
 		wanted[tree.Address(policy.Unstructured)] = true
 	}
-	err := in.takeBack(ctx, wanted, policyResources...)
-	if len(wanted) == 0 && apierrors.IsForbidden(err) {
+	none := len(wanted) == 0
+	err := in.takeBack(ctx, p, wanted, policyResources...)
+	if none && apierrors.IsForbidden(err) {
 		return nil // a user who may not list them did not create any
 	}
 	return err
