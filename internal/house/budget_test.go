@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 171_000
+const totalLines = 173_500
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -26,13 +26,13 @@ var budgets = map[string]budget{
 	"external":                {860, 45},
 	"internal/runtime/author": {730, 42},
 
-	"internal/runtime/reconcile": {3690, 18}, // fifteen steps, one file each
+	"internal/runtime/reconcile": {3850, 18}, // fifteen steps, one file each, with kinds that are removed at run time
 	"internal/runtime/shard":     {1820, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
-	"engine/helm":                {2220, 10}, // rendering, values, lookup, generated values, hooks, take-over: each needs the others
+	"engine/helm":                {2380, 10}, // rendering, values, lookup, generated values, hooks with what each of them leaves, take-over: each needs the others
 
 	"internal/prove/oracle":       {2300, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
 	"internal/prove/proxy":        {2870, 8},
@@ -40,19 +40,19 @@ var budgets = map[string]budget{
 	"internal/prove/runner":       {2965, 13},
 	"internal/prove/workload":     {1890, 18},
 	"prove":                       {2460, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
-	"internal/ship/build":         {1820, 24}, // with Debian packages, and programs of release archives
+	"internal/ship/build":         {1880, 24}, // with Debian packages, programs of release archives, and git submodules
 	"internal/ship/bundle":        {3660, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2210, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
-	"internal/ship/deploy":        {3270, 12}, // with registrations that outlive a version, deployments at the same time, and outages
+	"internal/ship/deploy":        {3460, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
 	"internal/ship/image":         {1750, 22},
 	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
 	"internal/tools/generate":     {2630, 6},
 	"internal/tools/project":      {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
 	"internal/tools/scaffold":     {3710, 15}, // with projects of charts and of roles
 	"internal/tools/olm":          {2170, 37}, // the objects of seven kinds, the bill, and explanations, which need the same state
-	"internal/tools/up":           {3480, 13}, // with what `operon test` needs of a running operator, and the Lease of a working copy
+	"internal/tools/up":           {3510, 13}, // with what `operon test` needs of a running operator, and the Lease of a working copy
 	"aggregated":                  {1640, 24}, // with subresources
-	"cmd/operon":                  {5410, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
+	"cmd/operon":                  {5440, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
 	"cluster/internal/instance":   {2270, 19}, // with kubeconfigs that outlive crashes, the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/sim":        {2300, 5},
 
