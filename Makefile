@@ -18,6 +18,7 @@ UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 # debug information, it needs a fifth less space and a bit less time.
 UNWATCHED := '-gcflags=all=-dwarf=false' '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0 -dwarf=false'
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
+REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED))")
 
 .PHONY: run prove-gallery test lint clean binaries fuzz coverage vulncheck dist root docs olm $(EXAMPLES)
 
@@ -32,11 +33,12 @@ test: lint binaries ## pass all tests; RACE=-race looks for data races in the ro
 	cd bench && $(GO_TEST) ./...
 
 # The tests of prove wait for operators to become idle, which takes several times as long on a busy machine. Nothing runs beside them: with the
-# clusters of other modules, requests time out.
+# clusters of other tests, requests time out, and both take longer than one after the other.
 root: PARALLEL = 8
 root: TIMEOUT = 75m
 root:
-	$(GO_TEST) $(if $(RACE),$(UNRACED),./... $(UNRACED))
+	$(GO_TEST) ./prove
+	$(GO_TEST) $(filter-out ./prove,$(UNRACED)) $(if $(RACE),,$(REST))
 
 # One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
 olm $(EXAMPLES): PACKAGES = 1
@@ -46,10 +48,10 @@ olm $(EXAMPLES):
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery
 
-# The image of the manager contains nothing but operon-olm, which is therefore linked statically. The other programs are built with the default
+# The image of the manager contains nothing but operon-olm, which is therefore linked statically, and compiled like the operators in other images. The other programs are built with the default
 # flags of `operon up` and `go test`, so that the operators of users reuse what was compiled.
 binaries:
-	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster ./cmd/operon-node) && cd olm && CGO_ENABLED=0 go build -o ../bin/operon-olm .
+	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster ./cmd/operon-node) && cd olm && CGO_ENABLED=0 go build -trimpath -o ../bin/operon-olm .
 
 fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets the time of each
 	@tests=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' * | sed -E 's|/[^/]*_test.go:func |:|' | sort -u); \

@@ -103,12 +103,12 @@ func (r *Run) unwind(ctx context.Context) (outcome.Outcome, error) {
 			return o, err
 		}
 	}
-	r.journal.Close(r.cfg.Clock.Now())
-	if r.cfg.Release != nil {
+	if r.cfg.Release != nil { // before the journal is closed, which may be stored although this fails
 		if err := r.cfg.Release(ctx); err != nil {
 			return outcome.Done(), err
 		}
 	}
+	r.journal.Close(r.cfg.Clock.Now())
 	return r.verdict(), nil
 }
 

@@ -110,6 +110,8 @@ func (r *Run) begin(want string) (current string) {
 	switch {
 	case j == nil:
 		r.journal = journal.New(r.cfg.Object, 1, want, r.cfg.Clock.Now())
+	case j.Input == "" && len(j.Steps) == 0 && !j.Phase.Over(): // canceled before it has begun
+		j.Input = want
 	case j.Input == want:
 	case j.Phase.Over() && r.cfg.Cancel == "":
 		r.journal = journal.New(r.cfg.Object, j.Run+1, want, r.cfg.Clock.Now())

@@ -31,7 +31,7 @@ func TestWorkflows(t *testing.T) {
 			"operon init web-operator --ci --module workflows.example.com/web-operator\ncd web-operator\noperon create api --group web --version v1alpha1 --kind Site\n",
 			"go test ./...", 2,
 		},
-		"till-operator":  {"operon init till-operator --ci --from helm operon/engine/helm/testdata/till/helm-charts/till\ncd till-operator\n", "", 2},
+		"till-operator":  {"operon init till-operator --ci --from helm operon/engine/helm/testdata/till/helm-charts/till\ncd till-operator\n", "", 1},
 		"kiosk-operator": {"operon init kiosk-operator --ci --from ansible\ncd kiosk-operator\n", "", 1},
 	} {
 		t.Run(operator, func(t *testing.T) {
@@ -39,6 +39,9 @@ func TestWorkflows(t *testing.T) {
 			r := newReader(t)
 			r.clone()
 			r.paste(create.commands)
+			if operator == "till-operator" { // compiling the engine for a second platform takes minutes, and web-operator is built for two
+				testaid.Edit(t, filepath.Join(r.dir, ".github", "workflows", "release.yaml"), "--platform linux/amd64,linux/arm64", "--platform linux/amd64")
+			}
 			server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 			t.Cleanup(server.Close)
 			team := strings.TrimPrefix(server.URL, "http://") + "/team"

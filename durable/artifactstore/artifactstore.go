@@ -41,13 +41,14 @@ func check(name string) error {
 	return nil
 }
 
-// partial is the suffix of a file that is being written.
+// partial is the suffix of a file that is being written. Before it comes a word that no other writer has: a process that was frozen may continue to
+// write when its successor does the same.
 const partial = ".part"
 
 // Directory is a bucket in an existing directory. Files are readable by their owner only.
 type Directory string
 
-// Put writes a file next to its final name, and renames it when it is complete and on disk.
+// Put writes a file next to its final name, and renames it when it is complete and on disk. It removes what interrupted calls for the name have left.
 func (f Directory) Put(ctx context.Context, name string, content io.ReadSeeker) error {
 	if err := check(name); err != nil {
 		return err
@@ -59,26 +60,47 @@ func (f Directory) Put(ctx context.Context, name string, content io.ReadSeeker) 
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	if err := write(ctx, path+partial, content); err != nil {
-		return errors.Join(err, remove(path+partial))
-	}
-	return os.Rename(path+partial, path)
-}
-
-// write creates a file. When it returns, the content is on the disk.
-func write(ctx context.Context, path string, content io.ReadSeeker) error {
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+partial)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, reader{ctx, content})
+	if err := write(ctx, file, content); err != nil {
+		return errors.Join(err, remove(file.Name()))
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	return errors.Join(sync(filepath.Dir(path)), removePartial(path))
+}
+
+// write writes and closes a file. When it returns, the content is on the disk.
+func write(ctx context.Context, file *os.File, content io.Reader) error {
+	_, err := io.Copy(file, reader{ctx, content})
 	if err == nil {
 		err = file.Sync()
 	}
 	return errors.Join(err, file.Close())
+}
+
+// sync writes the names in a directory to the disk.
+func sync(directory string) error {
+	file, err := os.Open(directory)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// removePartial removes what interrupted calls of Put for a path have left. A name contains no character that has a meaning in a pattern.
+func removePartial(path string) error {
+	left, err := filepath.Glob(path + ".*" + partial)
+	for _, one := range left {
+		err = errors.Join(err, remove(one))
+	}
+	return err
 }
 
 // reader stops reading when a context ends.
@@ -109,7 +131,7 @@ func (f Directory) Delete(_ context.Context, name string) error {
 		return err
 	}
 	path := filepath.Join(string(f), filepath.FromSlash(name))
-	return errors.Join(remove(path), remove(path+partial))
+	return errors.Join(remove(path), removePartial(path))
 }
 
 func remove(path string) error {

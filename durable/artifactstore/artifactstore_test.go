@@ -114,6 +114,55 @@ func read(t *testing.T, b Bucket, name string) string {
 	return string(content)
 }
 
+// A process that continues after its successor has written the same file does not change what the successor has written.
+func TestTwoWritersOfOneFile(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	f := Directory(folder)
+	begun, thaw, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- f.Put(t.Context(), "a.json", &frozen{Reader: strings.NewReader("old"), begun: begun, thaw: thaw})
+	}()
+	<-begun
+	if err := f.Put(t.Context(), "a.json", strings.NewReader("the new content")); err != nil {
+		t.Fatal(err)
+	}
+	close(thaw)
+	err := <-ended
+	if got := read(t, f, "a.json"); got != "the new content" && got != "old" || err == nil && got != "old" {
+		t.Errorf("it holds %q, and the older call ended with %v", got, err)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("there are %v, %v", left, err)
+	}
+}
+
+// frozen stops after its first bytes until thaw is closed.
+type frozen struct {
+	*strings.Reader
+	begun, thaw chan struct{}
+	read        bool
+}
+
+func (f *frozen) Read(p []byte) (int, error) {
+	if !f.read {
+		f.read = true
+		return f.Reader.Read(p[:1])
+	}
+	select {
+	case <-f.begun:
+	default:
+		close(f.begun)
+	}
+	<-f.thaw
+	return f.Reader.Read(p)
+}
+
+// WriteTo hides that of strings.Reader, which would not call Read.
+func (f *frozen) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{f})
+}
+
 // A file that was not written completely does not exist, and files are accessible to their owner only.
 func TestDirectoryIsWholeOrNot(t *testing.T) {
 	t.Parallel()

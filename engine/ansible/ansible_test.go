@@ -263,6 +263,33 @@ func TestModules(t *testing.T) {
 	}
 }
 
+// A module of a role can import Python files of the role.
+func TestModuleOfARole(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	m.Write("roles/stall/module_utils/paint.py", "def color():\n    return \"violet\"\n")
+	m.Write("roles/stall/library/brush.py", `#!/usr/bin/python
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.paint import color
+
+AnsibleModule(argument_spec={}).exit_json(color=color())
+`)
+	m.Write("roles/stall/tasks/main.yml", `
+- brush:
+  register: brush
+- kubernetes.core.k8s:
+    definition:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: "{{ ansible_operator_meta.name }}", namespace: "{{ ansible_operator_meta.namespace }}"}
+      data: {color: "{{ brush.color }}"}
+`)
+	m.Add("one", nil)
+	m.Start()
+	m.EventuallyData("one", "color", "violet")
+	m.AwaitReady("one")
+}
+
 // The role of the finalizer runs when the object is deleted, also when a run for the object is in progress.
 func TestFinalizer(t *testing.T) {
 	t.Parallel()

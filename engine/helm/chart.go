@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 )
 
 // Chart is a loaded chart. It is safe for concurrent use.
@@ -57,19 +59,42 @@ func missing(c *chart.Chart) string {
 // Name returns the name of the chart.
 func (c *Chart) Name() string { return c.loaded.Name() }
 
-// hookAnnotation matches the annotation of a hook that runs, or of a hook whose event is a template.
-var hookAnnotation = regexp.MustCompile(`helm\.sh/hook["']?\s*:.*((pre|post)-|\{\{)`)
+// hookAnnotation matches the annotation of a hook, in any notation, and the rest of the line.
+var hookAnnotation = regexp.MustCompile(`(?m)helm\.sh/hook(?:[^\w\n-].*|$)`)
 
-var deletionHook = regexp.MustCompile(`helm\.sh/hook["']?\s*:.*(pre|post)-delete`)
+// hookEvent matches an event in the rest of the line.
+var hookEvent = regexp.MustCompile(`\b(?:pre|post)-(?:install|upgrade|delete|rollback)\b|\btest(?:-success|-failure)?\b`)
 
+// findHooks finds out whether a chart has hooks that run, by the text of its templates and default values. If the event is not there, because a
+// template computes it, it can be any.
 func (c *Chart) findHooks(in *chart.Chart) {
-	for _, file := range in.Templates {
-		c.hooks = c.hooks || hookAnnotation.Match(file.Data)
-		c.deleteHooks = c.deleteHooks || deletionHook.Match(file.Data)
+	files := slices.Clone(in.Templates)
+	for _, file := range in.Raw {
+		if file.Name == chartutil.ValuesfileName {
+			files = append(files, file)
+		}
+	}
+	for _, file := range files {
+		for _, line := range hookAnnotation.FindAllString(withoutComments(string(file.Data)), -1) {
+			events := hookEvent.FindAllString(line, -1)
+			c.hooks = c.hooks || len(events) == 0 || slices.ContainsFunc(events, func(event string) bool { return !strings.HasPrefix(event, "test") })
+			c.deleteHooks = c.deleteHooks || len(events) == 0 || slices.ContainsFunc(events, func(event string) bool { return strings.HasSuffix(event, "-delete") })
+		}
 	}
 	for _, dependency := range in.Dependencies() {
 		c.findHooks(dependency)
 	}
+}
+
+// withoutComments returns YAML without its lines that are comments.
+func withoutComments(text string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // fork returns a copy of the chart for one rendering, which changes it: it removes disabled dependencies and merges

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -126,6 +127,9 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 		out.Child(rendered, options...)
 	}
 	if changed(object, r) {
+		if skipped := c.skippedHooks(r); len(skipped) > 0 {
+			out.Warning(ReasonChartError, fmt.Sprintf("hooks are skipped (%s): neither a template nor the default values of the chart show that it has them", strings.Join(skipped, ", ")))
+		}
 		for key, value := range c.overrides {
 			shown := fmt.Sprintf(" to %q", value)
 			if c.hideOverrides {
@@ -226,14 +230,19 @@ func changed(object *engine.Object, r *rendered) bool {
 // optionsOf returns the options of a child.
 func optionsOf(object *engine.Object, rendered *unstructured.Unstructured) []operon.ChildOption {
 	var options []operon.ChildOption
-	if isKept(rendered) {
+	kept := isKept(rendered)
+	if kept {
 		options = append(options, operon.Orphan())
 	}
-	if object.Annotations[forceAnnotation] == "true" {
+	if object.Annotations[forceAnnotation] == "true" && !kept && !slices.Contains(irreplaceable, rendered.GetKind()) {
 		options = append(options, operon.Replace())
 	}
 	return options
 }
+
+// irreplaceable are the kinds whose objects are not deleted and created again because a field cannot be changed: data or other objects would be
+// deleted with them.
+var irreplaceable = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition"}
 
 // isKept reports whether an object stays when its release is deleted.
 func isKept(rendered *unstructured.Unstructured) bool {

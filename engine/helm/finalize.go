@@ -7,7 +7,11 @@ import (
 	"slices"
 
 	release "helm.sh/helm/v4/pkg/release/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
@@ -36,7 +40,8 @@ func (d *deleting) Finalize(ctx context.Context, object *engine.Object, out *ope
 		generate(data)
 		return err
 	})
-	if terminal := (interface{ Stalled() string })(nil); err != nil && !errors.As(err, &terminal) {
+	terminal, missing := (interface{ Stalled() string })(nil), (*missingError)(nil)
+	if err != nil && !errors.As(err, &terminal) && !errors.As(err, &missing) { // missing values were probably deleted together with the object
 		return err
 	}
 	if err != nil {
@@ -48,23 +53,70 @@ func (d *deleting) Finalize(ctx context.Context, object *engine.Object, out *ope
 
 func (d *deleting) uninstall(ctx context.Context, object *engine.Object, out *operon.Finalization, r *rendered) error {
 	done, err := deleteHooks(ctx, object, out, r, release.HookPreDelete)
-	if !done || err != nil || len(r.hooksOf(release.HookPostDelete)) == 0 {
+	if !done || err != nil {
 		return err
 	}
-	gone, err := deleteObjects(ctx, object, out, r)
-	if !gone || err != nil {
-		return err
+	if len(r.hooksOf(release.HookPostDelete)) > 0 {
+		gone, err := deleteObjects(ctx, object, out, r)
+		if !gone || err != nil {
+			return err
+		}
+		if done, err = deleteHooks(ctx, object, out, r, release.HookPostDelete); !done || err != nil {
+			return err
+		}
 	}
-	_, err = deleteHooks(ctx, object, out, r, release.HookPostDelete)
-	return err
+	return d.tidy(ctx, object, out, r)
+}
+
+// tidy deletes the objects of the hooks of the deletion that garbage collection does not reach, if their policies require that. It comes last: no hook
+// runs again.
+func (d *deleting) tidy(ctx context.Context, owner *engine.Object, out *operon.Finalization, r *rendered) error {
+	for _, event := range []release.HookEvent{release.HookPostDelete, release.HookPreDelete} {
+		for _, name := range slices.Backward(r.hooksOf(event)) {
+			hook := r.hook(name)
+			if !has(hook, release.HookSucceeded) || isDefinition(hook) {
+				continue
+			}
+			object, err := hookObject(owner, hook, "")
+			if err != nil {
+				continue // it was not created either
+			}
+			kind := object.GroupVersionKind()
+			mapping, err := d.cluster.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+			if meta.IsNoMatchError(err) || err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == owner.Namespace {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			exists, err := out.Get(ctx, object)
+			if err != nil {
+				return err
+			}
+			if !exists || object.GetAnnotations()[hookKey] != deletionKey(event, owner) {
+				continue
+			}
+			if err := deleteHook(ctx, out.Client(), owner, hook, string(object.GetUID())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deletionKey identifies the run of a hook of the deletion of an object.
+func deletionKey(event release.HookEvent, owner *engine.Object) string {
+	return string(event) + "-" + string(owner.UID)
 }
 
 // deleteHooks runs the hooks of an event and reports whether all have ended. Their objects remain until garbage collection
-// deletes them with their owner, whatever their policy is, so that none is created twice.
+// deletes them with their owner, or tidy does, whatever their policy is, so that none is created twice.
 func deleteHooks(ctx context.Context, object *engine.Object, out *operon.Finalization, r *rendered, event release.HookEvent) (bool, error) {
 	for _, name := range r.hooksOf(event) {
-		end, err := runHook(ctx, out, out.Client(), object, r.hook(name), string(event)+"-"+string(object.UID))
+		end, err := runHook(ctx, out, out.Client(), object, r.hook(name), deletionKey(event, object))
 		switch {
+		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+			out.Warning(reasonHookFailed, fmt.Sprintf("hook %s is skipped, because its namespace is being deleted", name))
 		case err != nil:
 			return false, fmt.Errorf("hook %s: %w", name, err)
 		case end.Waits != "":
@@ -85,7 +137,7 @@ func deleteObjects(ctx context.Context, object *engine.Object, out *operon.Final
 		if isKept(rendered) {
 			continue
 		}
-		live := &metav1.PartialObjectMetadata{}
+		live := &unstructured.Unstructured{} // the response of the deletion may be the object, and no scheme may contain its kind
 		live.SetGroupVersionKind(rendered.GroupVersionKind())
 		live.SetNamespace(rendered.GetNamespace())
 		live.SetName(rendered.GetName())
@@ -93,7 +145,7 @@ func deleteObjects(ctx context.Context, object *engine.Object, out *operon.Final
 		if err != nil {
 			return false, err
 		}
-		if !exists || live.Labels[plan.OwnerLabel] != string(object.UID) {
+		if !exists || live.GetLabels()[plan.OwnerLabel] != string(object.UID) {
 			continue
 		}
 		gone = false

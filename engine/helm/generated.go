@@ -148,6 +148,25 @@ func (g *generated) leave() string {
 	return ""
 }
 
+// know registers the template files of a chart and of the charts in it, also of those that the values disable: what they have stored is for
+// the time when they are enabled again.
+func (g *generated) know(c *chart.Chart, at string) {
+	for _, file := range c.Templates {
+		g.files[short(path.Join(at, file.Name))] = true
+	}
+	for _, dependency := range c.Dependencies() {
+		names := []string{dependency.Name()}
+		for _, declared := range c.Metadata.Dependencies {
+			if declared != nil && declared.Name == dependency.Name() && declared.Alias != "" {
+				names = append(names, declared.Alias)
+			}
+		}
+		for _, name := range names {
+			g.know(dependency, path.Join(at, "charts", name))
+		}
+	}
+}
+
 // mark adds enter and leave to the template files of a chart and of the charts in it.
 func (g *generated) mark(c *chart.Chart) {
 	marked := make([]*common.File, len(c.Templates))

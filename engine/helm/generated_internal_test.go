@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,9 @@ const password = "apiVersion: v1\nkind: Secret\nmetadata: {name: NAME}\nstringDa
 func objectsOf(t *testing.T, data map[string][]byte, files map[string]string) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	files["../Chart.yaml"] = "apiVersion: v2\nname: till\nversion: 0.1.0\n"
+	if files["../Chart.yaml"] == "" {
+		files["../Chart.yaml"] = "apiVersion: v2\nname: till\nversion: 0.1.0\n"
+	}
 	for name, content := range files {
 		path := filepath.Join(dir, "templates", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -59,6 +62,41 @@ func TestGeneratedValuesStay(t *testing.T) {
 	})
 	if third["main"] != first["main"] || third["added"] != second["added"] || len(data) != 2 {
 		t.Errorf("in a renamed file, there are %v after %v, and %d values are stored", third, second, len(data))
+	}
+}
+
+// What a disabled chart has stored is not used by another one, and is still there when the chart is enabled again.
+func TestGeneratedValuesOfDisabledCharts(t *testing.T) {
+	t.Parallel()
+	data := map[string][]byte{}
+	passwordOf := func(enabled string) string {
+		files := map[string]string{
+			"../Chart.yaml":  "apiVersion: v2\nname: till\nversion: 0.1.0\ndependencies:\n",
+			"../values.yaml": fmt.Sprintf("%s: {enabled: true}\n", enabled),
+		}
+		for _, name := range []string{"mysql", "postgresql", "other"} {
+			as, folder := name, name
+			if name == "other" {
+				folder = "postgresql"
+			}
+			files["../Chart.yaml"] += fmt.Sprintf("- {name: %s, alias: %s, version: 0.1.0, condition: %s.enabled}\n", folder, as, as)
+			files["../values.yaml"] += fmt.Sprintf("%s_: {}\n", as)
+			files["../charts/"+folder+"/Chart.yaml"] = fmt.Sprintf("apiVersion: v2\nname: %s\nversion: 0.1.0\n", folder)
+			files["../charts/"+folder+"/values.yaml"] = "enabled: false\n"
+			files["../charts/"+folder+"/templates/secret.yaml"] = strings.ReplaceAll(password, "NAME", "database")
+		}
+		return objectsOf(t, data, files)["database"]
+	}
+	first := map[string]string{}
+	for _, name := range []string{"mysql", "postgresql", "other", "mysql", "other", "postgresql"} {
+		got := passwordOf(name)
+		if got == "" || first[name] != "" && got != first[name] {
+			t.Errorf("%s has %q after %q", name, got, first[name])
+		}
+		first[name] = got
+	}
+	if first["mysql"] == first["postgresql"] || first["mysql"] == first["other"] || first["postgresql"] == first["other"] {
+		t.Errorf("charts share a password: %v", first)
 	}
 }
 

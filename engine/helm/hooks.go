@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
@@ -71,11 +72,9 @@ func (h *hooked) RunWorkflow(ctx context.Context, object *engine.Object, run *du
 
 // take executes the steps of a run.
 func (h *hooked) take(ctx context.Context, object *engine.Object, run *durable.Run, r *rendered, current wanted, p *pass) error {
-	for _, name := range current.First {
-		if err := doHook(ctx, run, object, r, name); err != nil {
-			p.blocked = "hooks: " + err.Error()
-			return err
-		}
+	if err := doHooks(ctx, run, object, r, current.First); err != nil {
+		p.blocked = "hooks: " + err.Error()
+		return err
 	}
 	p.blocked, p.more = "", len(current.Last) > 0
 	if len(current.Last) == 0 {
@@ -90,12 +89,7 @@ func (h *hooked) take(ctx context.Context, object *engine.Object, run *durable.R
 	if _, err := durable.Do(ctx, run, applied); err != nil {
 		return err
 	}
-	for _, name := range current.Last {
-		if err := doHook(ctx, run, object, r, name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return doHooks(ctx, run, object, r, current.Last)
 }
 
 // due returns the run of hooks that is due for the rendered result. It returns false if none is due.
@@ -134,6 +128,25 @@ func (r *rendered) hooksOf(event release.HookEvent) []string {
 	return names
 }
 
+// skippedHooks returns the names of the hooks that do not run, because the chart did not seem to have any.
+func (c *composer) skippedHooks(r *rendered) []string {
+	var names []string
+	for _, hook := range r.hooks {
+		if slices.ContainsFunc(hook.Events, func(event release.HookEvent) bool {
+			switch event {
+			case release.HookPreInstall, release.HookPostInstall, release.HookPreUpgrade, release.HookPostUpgrade:
+				return !c.chart.hooks
+			case release.HookPreDelete, release.HookPostDelete:
+				return !c.chart.deleteHooks
+			}
+			return false
+		}) {
+			names = append(names, hookName(hook))
+		}
+	}
+	return names
+}
+
 func hookName(hook *release.Hook) string { return hook.Kind + " " + hook.Name }
 
 func (r *rendered) hook(name string) *release.Hook {
@@ -145,11 +158,41 @@ func (r *rendered) hook(name string) *release.Hook {
 	return nil
 }
 
-// doHook runs a hook once. In a separate step, it then deletes the object if the hook's policy requires that: a deleted
-// object is not created again after a crash.
-func doHook(ctx context.Context, run *durable.Run, object *engine.Object, r *rendered, name string) error {
+// doHooks runs the hooks of an event, each of them once, until one fails. In separate steps, it then deletes the objects whose policies require that,
+// the last one first, because later hooks need those of earlier ones. A deleted object is not created again after a crash.
+func doHooks(ctx context.Context, run *durable.Run, object *engine.Object, r *rendered, names []string) error {
+	ends := map[string]hookEnd{}
+	var failed error
+	for i, name := range names {
+		ended, err := doHook(ctx, run, object, r, name)
+		if err != nil {
+			return err
+		}
+		ends[name] = ended
+		if ended.Failed != "" {
+			failed, names = fmt.Errorf("hook %s: %s", name, ended.Failed), names[:i+1]
+			break
+		}
+	}
+	for _, name := range slices.Backward(names) {
+		hook, ended := r.hook(name), ends[name]
+		if !ended.deletes(hook) {
+			continue
+		}
+		deletion := durable.Step[bool]{Name: name + " is deleted", Do: func(ctx context.Context, a *durable.Attempt) (bool, error) {
+			return true, deleteHook(ctx, a.Client, object, hook, ended.UID)
+		}}
+		if _, err := durable.Do(ctx, run, deletion); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// doHook runs a hook once.
+func doHook(ctx context.Context, run *durable.Run, object *engine.Object, r *rendered, name string) (hookEnd, error) {
 	hook := r.hook(name)
-	ended, err := durable.Do(ctx, run, durable.Step[hookEnd]{
+	return durable.Do(ctx, run, durable.Step[hookEnd]{
 		Name: name,
 		Do: func(ctx context.Context, a *durable.Attempt) (hookEnd, error) {
 			end, err := runHook(ctx, a, a.Client, object, hook, a.Key)
@@ -159,23 +202,6 @@ func doHook(ctx context.Context, run *durable.Run, object *engine.Object, r *ren
 			return end, err
 		},
 	})
-	if err != nil {
-		return err
-	}
-	if ended.deletes(hook) {
-		if _, err := durable.Do(ctx, run, durable.Step[bool]{
-			Name: name + " is deleted",
-			Do: func(ctx context.Context, a *durable.Attempt) (bool, error) {
-				return true, deleteHook(ctx, a.Client, object, hook, ended.UID)
-			},
-		}); err != nil {
-			return err
-		}
-	}
-	if ended.Failed != "" {
-		return fmt.Errorf("hook %s: %s", name, ended.Failed)
-	}
-	return nil
 }
 
 // hookEnd is the result of a hook. The hook succeeded if Waits and Failed are empty.
@@ -187,14 +213,19 @@ type hookEnd struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// deletes reports whether the policy of a hook deletes its object after this result.
+// deletes reports whether the policy of a hook deletes its object after this result. CRDs are never deleted: all their objects would be, too.
 func (e hookEnd) deletes(hook *release.Hook) bool {
+	if hook == nil || isDefinition(hook) {
+		return false
+	}
 	policy := release.HookSucceeded
 	if e.Failed != "" {
 		policy = release.HookFailed
 	}
-	return hook != nil && e.UID != "" && has(hook, policy)
+	return e.UID != "" && has(hook, policy)
 }
+
+func isDefinition(hook *release.Hook) bool { return hook.Kind == "CustomResourceDefinition" }
 
 // hookKey is the annotation on a hook's object that identifies the step for which it was created.
 const hookKey = "operon.dev/step"
@@ -229,6 +260,8 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 		return endOf(found), nil
 	case !isOf(owner, found):
 		return hookEnd{Waits: "another object has its name: delete that, or rename the hook"}, nil
+	case isDefinition(hook):
+		return hookEnd{Waits: "it is being updated"}, update(ctx, writer, wanted)
 	case len(hook.DeletePolicies) > 0 && !has(hook, release.HookBeforeHookCreation):
 		return hookEnd{Failed: "it exists from an earlier revision, and its deletion policy keeps it"}, nil
 	}
@@ -236,6 +269,15 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 		return hookEnd{}, err
 	}
 	return hookEnd{Waits: "that of an earlier revision is being deleted"}, nil
+}
+
+// update changes an object that exists to what is wanted.
+func update(ctx context.Context, writer client.Client, wanted *unstructured.Unstructured) error {
+	changes, err := wanted.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return writer.Patch(ctx, wanted, client.RawPatch(types.MergePatchType, changes))
 }
 
 // isOf reports whether an object was created for owner, or for an earlier object of the same name: as a hook, or as an object of
@@ -255,7 +297,7 @@ func has(hook *release.Hook, policy release.HookDeletePolicy) bool {
 	return slices.Contains(hook.DeletePolicies, policy)
 }
 
-// hookObject returns the object of a hook. Deleting the owner deletes it, too.
+// hookObject returns the object of a hook. Deleting the owner deletes it, too, unless it is to be kept or holds data.
 func hookObject(owner *engine.Object, hook *release.Hook, key string) (*unstructured.Unstructured, error) {
 	objects, err := parse(hook.Manifest)
 	if err != nil {
@@ -271,7 +313,7 @@ func hookObject(owner *engine.Object, hook *release.Hook, key string) (*unstruct
 	if object.GetNamespace() == "" {
 		object.SetNamespace(owner.Namespace)
 	}
-	if object.GetNamespace() == owner.Namespace {
+	if object.GetNamespace() == owner.Namespace && !isKept(object) && object.GetKind() != "PersistentVolumeClaim" {
 		object.SetOwnerReferences([]metav1.OwnerReference{{
 			APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID,
 		}})

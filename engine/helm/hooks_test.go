@@ -8,8 +8,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -107,6 +110,129 @@ func last(requests []string, method, text string) int {
 		}
 	}
 	return -1
+}
+
+// A hook can need the objects of hooks before it, whatever their policies are.
+func TestHooksThatNeedEachOther(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.Write(template("account.yaml"), `apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ .Release.Name }}-account
+  annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: "-1", helm.sh/hook-delete-policy: hook-succeeded}
+`)
+	s.Write(template("before.yaml"), strings.Replace(hook("before", "pre-install", "hook-succeeded"), "restartPolicy:", "serviceAccountName: {{ .Release.Name }}-account\n      restartPolicy:", 1))
+	s.Add("one", nil)
+	seen, _ := s.Start()
+	s.AwaitReady("one")
+	s.EventuallyGone(&corev1.ServiceAccount{ObjectMeta: s.Named("one-account")})
+	order := seen.Writes()
+	job, account := last(order, "DELETE", "/jobs/one-before"), last(order, "DELETE", "/serviceaccounts/one-account")
+	if job < 0 || account < job {
+		t.Errorf("the writes are %s: want the deletion of the Job, and then of the ServiceAccount", strings.Join(order, "\n"))
+	}
+}
+
+// A CRD that is a hook is never deleted: all its objects would be deleted with it.
+func TestDefinitionThatIsAHook(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"before-hook-creation", "hook-succeeded"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			group := s.Namespace + ".example.com"
+			s.Write(template("crd.yaml"), `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: coins.`+group+`
+  annotations: {helm.sh/hook: "pre-install,pre-upgrade", helm.sh/hook-delete-policy: `+policy+`, color: {{ .Values.color }}}
+spec:
+  group: `+group+`
+  scope: Namespaced
+  names: {kind: Coin, plural: coins}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`)
+			definition := &unstructured.Unstructured{}
+			definition.SetName("coins." + group)
+			definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+			t.Cleanup(func() { s.Must(client.IgnoreNotFound(s.Delete(context.WithoutCancel(t.Context()), definition))) })
+			s.Add("one", nil)
+			s.Start()
+			s.AwaitReady("one")
+			s.Must(s.Get(t.Context(), client.ObjectKeyFromObject(definition), definition))
+			first := definition.GetUID()
+			s.SetSpec("one", `{"color":"blue"}`)
+			s.EventuallyData("one", "color", "blue")
+			s.AwaitReady("one")
+			s.Must(s.Get(t.Context(), client.ObjectKeyFromObject(definition), definition))
+			if definition.GetUID() != first {
+				t.Error("the CRD was deleted")
+			}
+			if color := definition.GetAnnotations()["color"]; policy == "before-hook-creation" && color != "blue" {
+				t.Errorf("the CRD was not updated: its color is %q", color)
+			}
+		})
+	}
+}
+
+// The object of a hook that is to be kept outlives its owner, and what garbage collection does not reach is deleted.
+func TestWhatHooksLeave(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "one-" + s.Namespace}}
+	s.Write(template("hooks.yaml"), `apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ .Release.Name }}-key
+  annotations: {helm.sh/hook: pre-install, helm.sh/resource-policy: keep}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ .Release.Name }}-token
+  annotations: {helm.sh/hook: pre-install}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: `+role.Name+`
+  annotations: {helm.sh/hook: pre-delete, helm.sh/hook-delete-policy: hook-succeeded}
+`)
+	s.Add("one", nil)
+	seen, _ := s.Start()
+	s.AwaitReady("one")
+	s.Must(s.Delete(t.Context(), s.New("one", nil)))
+	s.EventuallyGone(s.New("one", nil))
+	s.EventuallyGone(&corev1.Secret{ObjectMeta: s.Named("one-token")})
+	key := &corev1.Secret{ObjectMeta: s.Named("one-key")}
+	s.Must(s.Get(t.Context(), client.ObjectKeyFromObject(key), key))
+	if order := seen.Writes(); last(order, "POST", "/clusterroles") < 0 || last(order, "DELETE", "/clusterroles/"+role.Name) < 0 {
+		t.Errorf("the writes are %s: want the creation and the deletion of a ClusterRole", strings.Join(order, "\n"))
+	}
+	s.EventuallyGone(role)
+}
+
+// Values that were deleted together with the object do not hold up its deletion.
+func TestHooksOfADeletionWithoutValues(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.Write("watches.yaml", `
+- group: shop.example.com
+  version: v1
+  kind: Till
+  chart: helm-charts/till
+  valuesFrom: [{kind: Secret, name: $(name)-values}]
+`)
+	s.Write(template("before.yaml"), hook("before", "pre-delete", "hook-succeeded"))
+	values := &corev1.Secret{ObjectMeta: s.Named("one-values"), StringData: map[string]string{"values.yaml": "color: gold\n"}}
+	s.Must(s.Create(t.Context(), values))
+	s.Add("one", nil)
+	s.Start()
+	s.AwaitReady("one")
+	s.Must(s.Delete(t.Context(), values))
+	s.Must(s.Delete(t.Context(), s.New("one", nil)))
+	s.EventuallyGone(s.New("one", nil))
 }
 
 // A failed hook is not retried for its revision, and nothing of the chart is applied. Other objects are not affected.

@@ -112,6 +112,7 @@ func (c *Chart) execute(ctx context.Context, in input) (map[string]string, error
 	if err != nil {
 		return nil, operon.TerminalError(ReasonInvalidValues, fmt.Errorf("chart %s: %s", c.Name(), oneLine(err)))
 	}
+	in.generated.know(c.loaded, c.loaded.ChartFullPath())
 	in.generated.mark(chart)
 	functions := in.generated.functions()
 	functions["lookup"] = in.lookup.find

@@ -64,7 +64,7 @@ var budgets = map[string]budget{
 
 	"internal/olm/resolve":       {2350, 21}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},
-	"internal/tools/rbac/derive": {2430, 6},
+	"internal/tools/rbac/derive": {2460, 6},
 }
 
 func TestPackagesStayWithinTheirBudget(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,14 @@ const (
 // that are kept as history, and the Action that is due.
 type Schedules struct {
 	clock clock.PassiveClock
+	// due has the due of each schedule, by its UID, while it is reconciled.
+	due sync.Map
+}
+
+// due is an Action that is to be created, and the time of the one before it.
+type due struct {
+	action *v1alpha1.Action
+	before *metav1.Time
 }
 
 // Schedules returns the composer of the ActionSchedules whose Actions the runner executes.
@@ -41,7 +50,20 @@ func (r *Runner) Schedules(now clock.PassiveClock) *Schedules {
 
 // Roles returns the roles of a composer of ActionSchedules.
 func (s *Schedules) Roles() author.Roles[*v1alpha1.ActionSchedule] {
-	return author.Roles[*v1alpha1.ActionSchedule]{Compose: s.compose}
+	return author.Roles[*v1alpha1.ActionSchedule]{Compose: s.compose, Observe: s.observe}
+}
+
+// observe takes back that an Action was created if it does not exist: it may have been refused, and is created in another attempt.
+func (s *Schedules) observe(ctx context.Context, schedule *v1alpha1.ActionSchedule, seen *author.Observed) error {
+	found, ok := s.due.LoadAndDelete(schedule.UID)
+	if !ok {
+		return nil
+	}
+	exists, err := seen.Child(ctx, found.(due).action.DeepCopy())
+	if !exists {
+		schedule.Status.LastScheduledAt = found.(due).before
+	}
+	return err
 }
 
 func (s *Schedules) compose(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *author.Composition) error {
@@ -52,8 +74,10 @@ func (s *Schedules) compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 	for _, a := range plan.Keep {
 		out.Child(a, ready)
 	}
+	s.due.Delete(schedule.UID) // of an attempt that ended before observe
 	if plan.Due != nil {
 		out.Child(plan.Due, ready)
+		s.due.Store(schedule.UID, due{plan.Due, schedule.Status.LastScheduledAt})
 	}
 	if left := plan.Last.Add(timing.catchUp).Sub(s.clock.Now()); !plan.seen && left > 0 {
 		// A list may be older than our own writes, and objects that are not declared are deleted.
@@ -132,8 +156,8 @@ func PlanOf(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cro
 	most := map[bool]int32{true: orDefault(schedule.Spec.SuccessfulHistory), false: orDefault(schedule.Spec.FailedHistory)}
 	for i := range there {
 		a := &there[i]
-		if scheduledAt(a).After(plan.Last) {
-			plan.Last = scheduledAt(a)
+		if at := scheduledAt(a); at.After(plan.Last) && !at.After(now.Add(timing.ahead)) {
+			plan.Last = at
 		}
 		if over(a) {
 			succeeded := a.Status.Journal.Phase == journal.Succeeded
@@ -144,7 +168,7 @@ func PlanOf(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cro
 		plan.Keep = append(plan.Keep, composed(a))
 	}
 	plan.seen = true
-	if last := schedule.Status.LastScheduledAt; last != nil && last.After(plan.Last) {
+	if last := schedule.Status.LastScheduledAt; last != nil && last.After(plan.Last) && !last.After(now.Add(timing.ahead)) {
 		plan.Last, plan.seen = last.Time, false // another client deleted it, or the cache does not contain it yet
 	}
 	plan.due(schedule, there, when, now)

@@ -63,7 +63,7 @@ func (r *Reconciler[T]) carry(ctx context.Context, p *pass[T], work func(context
 	if errors.Is(err, durable.ErrSuperseded) {
 		return outcome.Stop(timing.supersededRetry), nil // this reconcile has nothing to report either
 	}
-	if err == nil {
+	if workMistake(err) == "" { // also after an error, such as that of a read before the next step: what is done must not be done again
 		*field = run.Journal()
 	}
 	return o, err

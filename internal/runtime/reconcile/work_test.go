@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 	"github.com/operon-framework/operon/internal/testing/boxtest"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -93,6 +95,48 @@ func TestStepThatWaits(t *testing.T) {
 	signal.Namespace = w.Namespace
 	w.Must(w.Client.Create(w.Context(), signal))
 	w.IsReady(b)
+}
+
+// A step that is done does not run again because a read after it fails.
+func TestReadThatFailsAfterAStep(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	var d boxtest.Record
+	var reads atomic.Int64
+	w.Run(boxtest.Workflow{ComposeFunc: boxtest.Nothing, Work: func(ctx context.Context, _ *boxtest.Box, run *durable.Run) error {
+		if err := boxtest.DoAll(ctx, run, d.Step("first", nil)); err != nil {
+			return err
+		}
+		if reads.Add(1) <= 2 {
+			return run.Retry(errors.New("the read failed"))
+		}
+		return boxtest.DoAll(ctx, run, d.Step("second", nil))
+	}})
+	w.IsReady(w.Box("one", nil))
+	if want := []string{"do first", "do second"}; !slices.Equal(d.All(), want) {
+		t.Errorf("the steps did %q, want %q", d.All(), want)
+	}
+}
+
+// An object whose first step was interrupted before the journal was stored can be deleted.
+func TestFinalizerOfStepsWithoutAJournal(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	b := &boxtest.Box{ObjectMeta: w.Meta("one"), Spec: boxtest.BoxSpec{Data: map[string]string{"want": "it"}}}
+	b.Finalizers = []string{reconcile.StepsFinalizer}
+	w.Must(w.Client.Create(t.Context(), b))
+	w.Must(w.Client.Delete(t.Context(), b))
+	var d boxtest.Record
+	w.Run(boxtest.Workflow{ComposeFunc: boxtest.Nothing, Work: func(ctx context.Context, b *boxtest.Box, run *durable.Run) error {
+		if _, err := durable.Begin(run, b.Spec.Data["want"]); err != nil {
+			return err
+		}
+		return boxtest.DoAll(ctx, run, d.Step("first", nil))
+	}})
+	w.Gone(b)
+	if all := d.All(); len(all) > 0 {
+		t.Errorf("the steps did %q", all)
+	}
 }
 
 // A step that fails permanently stalls the object after the completed steps were undone. A new spec starts the work again.

@@ -220,6 +220,9 @@ func TestWhatNothingAsksForAnyMoreIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, files{"main.go": strings.Replace(mainFile, "// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get\n", "", 1)})
+	if partial := plan(t, dir, "--paths", "./api/v1"); strings.Contains(strings.Join(partial.Notes, "\n"), "books.yaml") {
+		t.Errorf("a definition is removed whose code may be in packages that were not read: %s", partial.Notes)
+	}
 	result := plan(t, dir)
 	if changed := apply(t, result); changed != "api/v1/zz_generated.deepcopy.go config/crd/web.example.com_books.yaml config/rbac/role.yaml" {
 		t.Errorf("changed %s", changed)

@@ -69,8 +69,8 @@ func (p *planning) orphanDefinitions(runs []run) []string {
 	var orphans []string
 	for _, run := range runs {
 		for _, job := range run.jobs {
-			if job.name != "crd" || job.into != nil {
-				continue
+			if job.name != "crd" || job.into != nil || !slices.Equal(run.paths, []string{"./..."}) {
+				continue // the code of others may be in packages that were not read
 			}
 			files, _ := glob.In(filepath.Join(p.dir, job.config), "*.yaml")
 			for _, file := range files {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/blang/semver/v4"
+
 	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/tools/changes"
@@ -93,7 +95,7 @@ func (e *editor) addPackage(p *catalog.Package) error {
 			return fmt.Errorf("bundle %s names no channels: pass --channel", b.Name)
 		}
 		for _, name := range names {
-			if err := e.addEntry(p.Name, name, entryOf(p, b)); err != nil {
+			if err := e.addEntry(p.Name, name, entryOf(p, b), b.Version()); err != nil {
 				return err
 			}
 		}
@@ -170,7 +172,7 @@ func entryOf(p *catalog.Package, b *catalog.Bundle) catalog.Entry {
 }
 
 // addEntry adds an entry to a channel, which it creates if necessary.
-func (e *editor) addEntry(of, name string, entry catalog.Entry) error {
+func (e *editor) addEntry(of, name string, entry catalog.Entry, version string) error {
 	at := e.find("olm.channel", of, name)
 	if at == nil {
 		e.added = append(e.added, Added{entry.Name, of, name, entry.Replaces})
@@ -181,6 +183,10 @@ func (e *editor) addEntry(of, name string, entry catalog.Entry) error {
 		return fmt.Errorf("%s: channel %s cannot be read; operon catalog validate says why", at.At, name)
 	}
 	if heads := channel.Heads(); entry.Replaces == "" && len(heads) == 1 {
+		if head := e.versionOf(of, heads[0]); older(version, head) {
+			return fmt.Errorf("%s has the version %s, which is older than %s of %s, the head of channel %s: it would replace it as if it were an upgrade; "+
+				"set spec.replaces of its ClusterServiceVersion, or name another channel with --channel", entry.Name, version, head, heads[0], name)
+		}
 		entry.Replaces = heads[0]
 	}
 	e.added = append(e.added, Added{entry.Name, of, name, entry.Replaces})
@@ -189,6 +195,30 @@ func (e *editor) addEntry(of, name string, entry catalog.Entry) error {
 		return err
 	}
 	return f.addEntry(at, entry)
+}
+
+// versionOf returns the version of a bundle in the catalog, or "" if it has none.
+func (e *editor) versionOf(of, name string) string {
+	at := e.find("olm.bundle", of, name)
+	if at == nil {
+		return ""
+	}
+	for _, p := range catalog.New([]catalog.Located{*at}, nil).Packages {
+		if b := p.Bundle(name); b != nil {
+			return b.Version()
+		}
+	}
+	return ""
+}
+
+// older reports whether a version is older than another one. It is false if one of them cannot be parsed, which is reported elsewhere.
+func older(version, other string) bool {
+	one, err := semver.Parse(version)
+	if err != nil {
+		return false
+	}
+	two, err := semver.Parse(other)
+	return err == nil && one.LT(two)
 }
 
 func (e *editor) find(schema, of, name string) *catalog.Located {

@@ -170,20 +170,33 @@ func (o Operator) bindOthers(grant project.Grant) runtime.Object {
 	return &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: o.subjects(), RoleRef: ref}
 }
 
-// split separates rules for cluster-scoped resources from the others.
+// split separates rules for cluster-scoped resources from the others. A rule for both becomes two.
 func (o Operator) split(rules []rbacv1.PolicyRule) (global, local []rbacv1.PolicyRule) {
 	for _, rule := range rules {
-		inNone := slices.ContainsFunc(rule.Resources, func(resource string) bool { return o.inNoNamespace(rule.APIGroups, resource) })
-		if inNone || len(rule.NonResourceURLs) > 0 {
+		if len(rule.NonResourceURLs) > 0 {
 			global = append(global, rule)
 			continue
 		}
-		local = append(local, rule)
+		there, here := rule, rule
+		there.Resources, here.Resources = nil, nil
+		for _, resource := range rule.Resources {
+			to := &here
+			if o.inNoNamespace(rule.APIGroups, resource) {
+				to = &there
+			}
+			to.Resources = append(to.Resources, resource)
+		}
+		if len(there.Resources) > 0 {
+			global = append(global, there)
+		}
+		if len(here.Resources) > 0 {
+			local = append(local, here)
+		}
 	}
 	return global, local
 }
 
-// clusterScoped lists the cluster-scoped resources of Kubernetes by group; "*" stands for a whole group.
+// clusterScoped lists the cluster-scoped resources of Kubernetes, and of widely used extensions, by group; "*" stands for a whole group.
 var clusterScoped = map[string][]string{
 	"":                             {"nodes", "namespaces", "persistentvolumes"},
 	"admissionregistration.k8s.io": {"*"},
@@ -191,11 +204,17 @@ var clusterScoped = map[string][]string{
 	"apiregistration.k8s.io":       {"*"},
 	"authentication.k8s.io":        {"*"},
 	"authorization.k8s.io":         {"subjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"},
+	"cert-manager.io":              {"clusterissuers"},
 	"certificates.k8s.io":          {"*"},
+	"flowcontrol.apiserver.k8s.io": {"*"},
+	"gateway.networking.k8s.io":    {"gatewayclasses"},
+	"networking.k8s.io":            {"ingressclasses", "ipaddresses", "servicecidrs"},
 	"node.k8s.io":                  {"*"},
 	"rbac.authorization.k8s.io":    {"clusterroles", "clusterrolebindings"},
+	"resource.k8s.io":              {"deviceclasses", "resourceslices"},
 	"scheduling.k8s.io":            {"*"},
-	"storage.k8s.io":               {"storageclasses", "csidrivers", "csinodes", "volumeattachments"},
+	"snapshot.storage.k8s.io":      {"volumesnapshotclasses", "volumesnapshotcontents"},
+	"storage.k8s.io":               {"storageclasses", "csidrivers", "csinodes", "volumeattachments", "volumeattributesclasses"},
 }
 
 func (o Operator) inNoNamespace(groups []string, resource string) bool {

@@ -21,12 +21,13 @@ const (
 	metaPath         = "k8s.io/apimachinery/pkg/apis/meta/v1"
 	unstructuredPath = metaPath + "/unstructured"
 	clientPath       = "sigs.k8s.io/controller-runtime/pkg/client"
+	utilPath         = "sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	machineryPath    = "k8s.io/apimachinery/"
 )
 
 // known lists packages that are checked although no package of the project may import them.
 var known = map[string]bool{
-	metaPath: true, unstructuredPath: true, clientPath: true,
+	metaPath: true, unstructuredPath: true, clientPath: true, utilPath: true,
 	"k8s.io/apimachinery/pkg/runtime": true, "k8s.io/apimachinery/pkg/runtime/schema": true, "k8s.io/apimachinery/pkg/types": true,
 	"sigs.k8s.io/controller-runtime/pkg/cache/cacheapi": true, "sigs.k8s.io/controller-runtime": true, "sigs.k8s.io/controller-runtime/pkg/builder": true,
 	"context": true, "errors": true, "fmt": true, "slices": true, "maps": true, "cmp": true, "iter": true, "strings": true,

@@ -24,13 +24,24 @@ func (d *deriving) library(c *composer, s *site) {
 		}
 	case isOf(s.callee, clientPath):
 		d.client(s)
+	case isOf(s.callee, utilPath, "CreateOrUpdate"):
+		d.createOr(s, "update")
+	case isOf(s.callee, utilPath, "CreateOrPatch"):
+		d.createOr(s, "patch")
+	}
+}
+
+// createOr adds the permissions for a function of controllerutil, which reads an object, and creates it or changes it by a verb.
+func (d *deriving) createOr(s *site, verb string) {
+	for _, of := range d.kindsOf(s.call, 2, s.callee.Name()) {
+		d.may([]string{"get", "create", verb}, of, "controllerutil."+s.callee.Name())
 	}
 }
 
 // Interfaces of controller-runtime's client, and the verbs of their methods.
 var (
 	onObjects = map[string][]string{
-		"Get": {"get"}, "List": {"list"}, "Create": {"create"}, "Update": update, "Patch": patch, "Delete": remove,
+		"Get": {"get"}, "List": {"list"}, "Create": {"create"}, "Update": update, "Patch": patch, "Apply": {"create", "patch"}, "Delete": remove,
 		"DeleteAllOf": {"deletecollection"}, "Watch": {"list", "watch"},
 	}
 	withObjects = []string{"Reader", "Writer", "Client", "WithWatch", "SubResourceWriter", "SubResourceClient", "StatusWriter", "SubResourceReader"}
@@ -50,6 +61,9 @@ func (d *deriving) client(s *site) {
 		verbs = []string{"create", "patch"}
 	}
 	subresource := subresourceOf(s)
+	if s.callee.Name() == "Apply" && subresource != "" {
+		verbs = patch
+	}
 	for _, of := range d.kindsOf(s.call, at, s.callee.Name()) {
 		d.mayOn(verbs, of, subresource, "a request of the composer's own")
 	}

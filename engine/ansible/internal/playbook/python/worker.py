@@ -168,7 +168,10 @@ class InProcess:
         path = found.plugin_resolved_path if found.resolved else None
         if not path or not path.endswith(".py"):
             return None
-        return self.python_name(path), path
+        name = self.python_name(path)
+        if not name:
+            return None  # it may import module_utils of its role or playbook, which only Ansible packs
+        return name, path
 
     @staticmethod
     def python_name(path):
@@ -221,10 +224,7 @@ class InProcess:
             sys.argv = [path]
             self.basic._ANSIBLE_ARGS = content
             warnings.simplefilter("ignore")
-            if name:
-                runpy.run_module(name, init_globals={"_module_fqn": name, "_modlib_path": path}, run_name="__main__", alter_sys=True)
-            else:
-                runpy.run_path(path, run_name="__main__")
+            runpy.run_module(name, init_globals={"_module_fqn": name, "_modlib_path": path}, run_name="__main__", alter_sys=True)
         except SystemExit as error:
             status = error.code if isinstance(error.code, int) else int(error.code is not None)
         except BaseException:

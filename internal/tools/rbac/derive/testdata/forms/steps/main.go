@@ -7,7 +7,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apps "k8s.io/client-go/applyconfigurations/apps/v1"
+	core "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/durable"
@@ -59,6 +62,19 @@ func (Malls) Upgrade(ctx context.Context, m *v1.Mall, from *operon.UpgradeContex
 		return err
 	}
 	if err := from.Client.Status().Patch(ctx, there, client.MergeFrom(there)); err != nil {
+		return err
+	}
+	if _, err := controllerutil.CreateOrUpdate(ctx, from.Client, &corev1.Endpoints{}, func() error { return nil }); err != nil {
+		return err
+	}
+	if _, err := controllerutil.CreateOrPatch(ctx, from.Client, &appsv1.DaemonSet{}, func() error { return nil }); err != nil {
+		return err
+	}
+	// +operon:kind:group=apps,resource=deployments
+	if err := from.Client.Apply(ctx, apps.Deployment("web", m.Namespace)); err != nil {
+		return err
+	}
+	if err := from.Client.Apply(ctx, core.LimitRange("web", m.Namespace)); err != nil {
 		return err
 	}
 	return from.Client.Patch(ctx, &corev1.ServiceAccount{}, client.Apply)
