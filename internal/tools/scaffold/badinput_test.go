@@ -241,6 +241,23 @@ func TestInterruptions(t *testing.T) {
 	same(t, look(t, dir), before)
 }
 
+// A file that is edited while the command runs keeps the edit.
+func TestFilesThatChangeInTheMeantime(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "lamp-operator")
+	carryOut(t, scaffold.Init{Dir: dir})
+	plan, err := scaffold.API{Dir: dir, Group: "home.example.com", Version: "v1alpha1", Kind: "Lamp"}.Plan(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "main.go", read(t, dir, "main.go")+"\n// An edit.\n")
+	before := look(t, dir)
+	if written, err := plan.Apply(t.Context()); err == nil || !strings.Contains(err.Error(), "main.go was changed in the meantime") {
+		t.Errorf("it wrote %q; the error is %v", written, err)
+	}
+	same(t, look(t, dir), before)
+}
+
 // A directory without write permission is reported and left unchanged. In /proc, no user can create files.
 func TestAReadOnlyTree(t *testing.T) {
 	t.Parallel()

@@ -90,7 +90,7 @@ func importPath(spec *ast.ImportSpec) string {
 func (p *Plan) rewrite(s *source) error {
 	content, err := s.done()
 	if err == nil {
-		p.files[s.name] = file{content, p.files[s.name].fresh}
+		p.change(s.name, content)
 	}
 	return err
 }

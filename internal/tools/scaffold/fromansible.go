@@ -225,13 +225,8 @@ func (p *Plan) list(file, mark, template string, about any, atEnd bool) error {
 	if !marked {
 		text = strings.TrimRight(string(content), "\n") + "\n" + string(entry)
 	}
-	p.files[file] = changed(p.files, file, []byte(text))
+	p.change(file, []byte(text))
 	return nil
-}
-
-// changed is a file with other content. A file that is created is still created.
-func changed(files map[string]file, name string, content []byte) file {
-	return file{content, files[name].fresh}
 }
 
 // listResource adds a file to the kustomization of a directory, if it has one with a mark.

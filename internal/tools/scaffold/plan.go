@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type Plan struct {
 type file struct {
 	content []byte
 	fresh   bool
+	// was is the content of a changed file when it was planned.
+	was []byte
 }
 
 func newPlan(dir string) *Plan { return &Plan{dir: dir, files: map[string]file{}} }
@@ -44,10 +47,27 @@ func (p *Plan) Creates(path string) bool {
 }
 
 // create plans a file that must not exist yet.
-func (p *Plan) create(path string, content []byte) { p.files[path] = file{content, true} }
+func (p *Plan) create(path string, content []byte) {
+	p.files[path] = file{content: content, fresh: true}
+}
 
 // write plans a file, whatever its current content is.
-func (p *Plan) write(path string, content []byte) { p.files[path] = file{content, false} }
+func (p *Plan) write(path string, content []byte) {
+	before, planned := p.files[path]
+	if !planned {
+		before.was, _ = os.ReadFile(p.place(path)) // nil if it does not exist, which Apply compares
+	}
+	p.files[path] = file{content: content, was: before.was}
+}
+
+// change plans other content of a file. A file that is created is still created.
+func (p *Plan) change(path string, content []byte) {
+	if p.files[path].fresh {
+		p.create(path, content)
+		return
+	}
+	p.write(path, content)
+}
 
 // read returns the content that path will have.
 func (p *Plan) read(path string) ([]byte, error) {
@@ -111,6 +131,11 @@ func (p *Plan) apply(ctx context.Context) ([]string, error) {
 	set, err := p.set()
 	if err != nil {
 		return nil, err
+	}
+	for _, path := range p.Paths() {
+		if now, _ := os.ReadFile(p.place(path)); !p.files[path].fresh && !bytes.Equal(now, p.files[path].was) { // an error is that of a file that is missing
+			return nil, fmt.Errorf("nothing was written: %s was changed in the meantime; run the command again", path)
+		}
 	}
 	return set.Apply(ctx)
 }
