@@ -53,7 +53,8 @@ type ActionScheduleSpec struct {
 	//
 	// +optional
 	AtOnce bool `json:"atOnce,omitempty"`
-	// Suspend stops the creation of Actions. Actions that were due while it was set are skipped.
+	// Suspend stops the creation of Actions. Actions that were due while it was set are skipped, unless their deadline has not passed
+	// when it ends.
 	//
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
