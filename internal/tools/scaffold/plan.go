@@ -54,7 +54,7 @@ func (p *Plan) create(path string, content []byte) {
 // write plans a file, whatever its current content is.
 func (p *Plan) write(path string, content []byte) {
 	before, planned := p.files[path]
-	if !planned {
+	if !planned || before.fresh {
 		before.was, _ = os.ReadFile(p.place(path)) // nil if it does not exist, which Apply compares
 	}
 	p.files[path] = file{content: content, was: before.was}
