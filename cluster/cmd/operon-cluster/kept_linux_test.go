@@ -9,12 +9,14 @@ import (
 	"time"
 )
 
-// With a kept state, pods run again after a restart, from the images that were stored. A reset deletes them.
+// With a kept state, pods run again after a restart, from the images that were stored. A reset deletes them and their volumes. It
+// fails if the cluster has another kind of nodes than before, because it would delete or restore objects of the node.
 func TestDataOutlivesContainers(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
 	h := newHome(t)
-	up := []string{"--cluster", "kept-" + strings.ToLower(filepath.Base(h.path)), "--node", "container", "--data", filepath.Join(h.path, "data")}
+	data := filepath.Join(h.path, "data")
+	up := []string{"--cluster", "kept-" + strings.ToLower(filepath.Base(h.path)), "--data", data, "--node", "container"}
 	name := up[:2]
 	call := func(verb string, args ...string) string {
 		return h.must(append(append([]string{verb}, name...), args...)...)
@@ -49,7 +51,24 @@ func TestDataOutlivesContainers(t *testing.T) {
 	if len(runningGroups(t, h)) == 0 {
 		t.Fatal("no container is seen while one runs: what follows means nothing")
 	}
+	h.apply(claim, name...)
+	call("kubectl", "wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", within)
+	volumes := func() []string {
+		found, err := filepath.Glob(filepath.Join(data, "volumes", "pvc-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if len(volumes()) != 1 {
+		t.Errorf("directories of volumes: %v", volumes())
+	}
 	call("reset")
+	for ended := time.Now().Add(patience); len(volumes()) > 0; time.Sleep(10 * time.Millisecond) { // there is no event for the end of a directory
+		if time.Now().After(ended) {
+			t.Fatalf("after the reset there are %v", volumes())
+		}
+	}
 	if pods := call("kubectl", "get", "pods", "-A", "-o", "name"); pods != "" {
 		t.Errorf("pods after the reset: %s", pods)
 	}
@@ -60,7 +79,22 @@ func TestDataOutlivesContainers(t *testing.T) {
 	}
 	h.apply(pod("web", "serve"), name...)
 	call("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
+	call("down")
+	h.up(up[:4]...)
+	if r := h.run("reset", name[0], name[1]); r.code != exitFailed || !strings.Contains(r.stderr, "recorded with node container, and the cluster now has sim") {
+		t.Errorf("a reset to the state of another kind of node: %+v", r)
+	}
 }
+
+const claim = `
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
 
 // runningGroups lists the control groups of a home's containers that contain a process.
 func runningGroups(t *testing.T, h *home) []string {

@@ -219,6 +219,27 @@ func TestDataOutlivesTheCluster(t *testing.T) {
 	if r := h.run("kubectl", "get", "configmap", "kept"); r.code == 0 {
 		t.Error("the reset of a kept state kept an object")
 	}
+	h.must("down")
+	h.up("--data", data, "--nodes", "3") // more than when the initial state was recorded
+	h.must("reset")
+	if nodes := h.must("kubectl", "get", "nodes", "-o", "name"); strings.Count(nodes, "node/") != 3 {
+		t.Errorf("after the reset there are the nodes:\n%s", nodes)
+	}
+	h.must("down")
+	h.up("--data", data, "--config", h.file("runtimeConfig: {api/alpha: true}\n"))
+	if r := h.run("reset"); r.code != exitFailed || !strings.Contains(r.stderr, "was recorded with runtimeConfig map[]") || !strings.Contains(r.stderr, "delete "+filepath.Join(data, "first-state")) {
+		t.Errorf("a reset to the state of a cluster with other APIs: %+v", r)
+	}
+}
+
+// file writes a file in the home, and returns its path.
+func (h *home) file(content string) string {
+	h.t.Helper()
+	path := filepath.Join(h.path, "config.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return path
 }
 
 // A directory whose path is too long for sockets is rejected before anything is created.

@@ -21,6 +21,7 @@ func TestMerge(t *testing.T) {
 		remove  bool // the user removes the previous context in the meantime
 		chooses bool // the user chooses another context in the meantime
 		killed  bool // the cluster is killed, and started again without --merge
+		stops   bool // the cluster is still stopping when it is started again without --merge
 		want    string
 	}{
 		"restored":             {current: "work", want: "work"},
@@ -28,6 +29,7 @@ func TestMerge(t *testing.T) {
 		"removed meanwhile":    {current: "work", remove: true, want: ""},
 		"the user chose again": {current: "work", chooses: true, want: "other"},
 		"killed":               {current: "work", killed: true, want: "work"},
+		"stopping":             {current: "work", stops: true, want: "work"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +43,8 @@ func TestMerge(t *testing.T) {
 			}
 			mine.CurrentContext = c.current
 			write(t, *mine, file)
-			if facts := h.up("--merge"); facts.MergedInto != file {
+			data := "--data=" + filepath.Join(h.path, "data") // a process that closes its state stops more slowly
+			if facts := h.up("--merge", data); facts.MergedInto != file {
 				t.Fatalf("merged into %q", facts.MergedInto)
 			}
 			h.must("up", "--merge") // again: the previous context is still known
@@ -54,6 +57,17 @@ func TestMerge(t *testing.T) {
 					t.Fatal(err)
 				}
 				h.up()
+				merged = read(t, file)
+			}
+			if c.stops {
+				if err := syscall.Kill(h.up().PID, syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				h.up(data)
+				if now := read(t, file); now.CurrentContext != c.current || now.Contexts["operon-default"] != nil {
+					t.Errorf("after the cluster has stopped, the current context is %q of %d", now.CurrentContext, len(now.Contexts))
+				}
+				h.up("--merge")
 				merged = read(t, file)
 			}
 			if nodes := h.kubectlBy(file, "get", "nodes", "-o", "name"); nodes != "node/node-0" {

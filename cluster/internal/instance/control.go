@@ -46,13 +46,16 @@ func (s *server) handlePing(http.ResponseWriter, *http.Request) {
 }
 
 func (s *server) handleReset(w http.ResponseWriter, r *http.Request) {
-	if err := s.resetter.AwaitFirst(r.Context()); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	err := s.resetter.AwaitFirst(r.Context())
 	ctx, cancel := context.WithTimeout(r.Context(), timing.resetDeadline)
 	defer cancel()
-	if err := s.resetter.Reset(ctx); err != nil {
+	if err == nil {
+		err = s.resetter.Reset(ctx)
+	}
+	if err == nil {
+		err = s.nodes.Restore(ctx) // the first start on a data directory may have had fewer nodes
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }

@@ -29,8 +29,10 @@ func (f folder) keepCrash() (string, error) {
 			break
 		}
 	}
-	if err := os.Rename(f.log(), f.crashLog()); err != nil {
-		return "", err
+	crash := fmt.Sprintf("the previous process of cluster %q ended unexpectedly: %s", f.name, reason)
+	err := os.Rename(f.log(), f.crashLog())
+	if errors.Is(err, fs.ErrNotExist) {
+		return crash, nil // a user removed the log
 	}
-	return fmt.Sprintf("the previous process of cluster %q ended unexpectedly: %s; its log is %s", f.name, reason, f.crashLog()), nil
+	return crash + "; its log is " + f.crashLog(), err
 }

@@ -7,6 +7,19 @@ import (
 	"testing"
 )
 
+// A cluster whose log was removed can be started again.
+func TestCrashWithoutLog(t *testing.T) {
+	t.Parallel()
+	f := folder{name: "test", path: t.TempDir()}
+	if err := os.WriteFile(f.facts(), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reason, err := f.keepCrash()
+	if err != nil || !strings.HasSuffix(reason, "it was killed") {
+		t.Errorf("%q, %v", reason, err)
+	}
+}
+
 // The reason of a crash is the line in which the program reports it, and not one of the goroutines' lines after it.
 func TestCrashReason(t *testing.T) {
 	t.Parallel()
@@ -14,7 +27,7 @@ func TestCrashReason(t *testing.T) {
 		"a data race": {"I1124 09:00:00.000000       1 a.go:1] ok\nfatal error: concurrent map writes\n\ngoroutine 1 [running]:\npanic: no\n", "fatal error: concurrent map writes"},
 		"a panic":     {"panic: assignment to entry in nil map\n", "panic: assignment to entry in nil map"},
 		"a component": {"F1124 09:00:00.000000       1 b.go:2] hook failed\n", "hook failed"},
-		"kill -9":     {"I1124 09:00:00.000000       1 a.go:1] ok\n", "it was killed"},
+		"kill -9":     {"I1124 09:00:00.000000       1 a.go:1] ok\n", "it was killed; its log is "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

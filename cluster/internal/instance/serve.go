@@ -141,7 +141,7 @@ func (s *server) startComponents(ctx context.Context) error {
 			return fmt.Errorf("container node: %w", s.withLog(err))
 		}
 	}
-	if err := s.resetter.RememberFirst(ctx, s.plane); err != nil {
+	if err := s.resetter.RememberFirst(ctx, s.plane, string(s.spec.Node)); err != nil {
 		return fmt.Errorf("record the initial state: %w", err)
 	}
 	return s.serveControl(ctx)
@@ -296,20 +296,20 @@ func (s *server) end(closed <-chan error) error {
 	return errors.Join(err, s.dataLock.Close(), s.leave())
 }
 
-// leave removes the files of the cluster. If no command holds the start lock, the cluster stops because it was unused or
-// because the user sent a signal. Then leave also does the other work of Down.
+// leave does the work of Down, because the cluster may stop without it: when it is unused, or by a signal. The start lock is
+// held by Down, which repeats this, or by Up, which starts the next process and does not know that this one was merged.
 func (s *server) leave() error {
-	starting, err := tryLock(s.folder.startLock())
-	if errors.Is(err, errHeld) {
-		return os.RemoveAll(s.folder.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(s.folder.path))
-	}
-	defer starting.Close()
 	facts, err := s.folder.readFacts()
 	if err == nil && facts.MergedInto != "" {
 		err = unmerge(facts, s.folder.name)
 	}
+	starting, lockErr := tryLock(s.folder.startLock())
+	if errors.Is(lockErr, errHeld) {
+		return errors.Join(err, os.RemoveAll(s.folder.path))
+	}
+	if lockErr != nil {
+		return errors.Join(err, lockErr, os.RemoveAll(s.folder.path))
+	}
+	defer starting.Close()
 	return errors.Join(err, s.folder.remove())
 }

@@ -96,13 +96,21 @@ func (p *pods) words(pod *corev1.Pod, node nodeState) (podWords, error) {
 		return words, nil
 	}
 	p.schedule(pod, &words)
-	words.HostAddress = nodeAddress
-	if words.Address = nodeAddress; pod.Spec.HostNetwork {
-		return words, nil
-	}
 	var err error
-	words.Address, err = p.addresses.claim(pod.UID)
+	words.Address, err = p.addresses.claim(addressOwner(pod))
+	if words.HostAddress = nodeAddress; pod.Spec.HostNetwork {
+		words.HostAddress = words.Address
+	}
 	return words, err
+}
+
+// addressOwner returns the owner of a pod's address: the pod, or its node if the pod is in the host network. That address is not
+// the one of the Node object, which is loopback: the EndpointSlice controller fails for a Service with such an endpoint.
+func addressOwner(pod *corev1.Pod) types.UID {
+	if pod.Spec.HostNetwork {
+		return types.UID("node/" + pod.Spec.NodeName)
+	}
+	return pod.UID
 }
 
 // schedule determines when the desired state of the pod is due, and delays the pod until then.
@@ -231,11 +239,10 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondi
 // seen records when the pod was assigned to its node, and the address that it already has.
 func (p *pods) seen(pod *corev1.Pod) {
 	p.arrivals.note(pod)
-	if !pod.Spec.HostNetwork {
-		p.addresses.reserve(pod.UID, pod.Status.PodIP)
-	}
+	p.addresses.reserve(addressOwner(pod), pod.Status.PodIP)
 }
 
+// gone releases the address of the pod. A node keeps its address: other pods may have it, too.
 func (p *pods) gone(pod *corev1.Pod) {
 	p.addresses.release(pod.UID)
 	p.arrivals.forget(pod.UID)
@@ -244,7 +251,7 @@ func (p *pods) gone(pod *corev1.Pod) {
 func (p *pods) only(list []*corev1.Pod) {
 	uids := sets.New[types.UID]()
 	for _, pod := range list {
-		uids.Insert(pod.UID)
+		uids.Insert(pod.UID, addressOwner(pod))
 	}
 	p.addresses.retain(uids)
 	p.arrivals.retain(uids)

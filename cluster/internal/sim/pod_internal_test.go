@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestCrashBackoffDoublesUpToItsMaximum(t *testing.T) {
@@ -36,6 +38,33 @@ func TestNextCrashIsDueAfterItsBackoff(t *testing.T) {
 	words.scheduleCrash(pod)
 	if words.Due != "" {
 		t.Errorf("a running pod crashes at %s: want now", words.Due)
+	}
+}
+
+// A node keeps its address as long as a pod of the host network uses it, also one of an earlier process.
+func TestAddressOfANodeOutlivesItsPods(t *testing.T) {
+	t.Parallel()
+	pod := func(uid types.UID, address string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{UID: uid},
+			Spec:       corev1.PodSpec{NodeName: "node-0", HostNetwork: true},
+			Status:     corev1.PodStatus{PodIP: address},
+		}
+	}
+	const address = "198.18.0.7"
+	p := &pods{addresses: newAddresses(netip.MustParsePrefix("198.18.0.0/16")), arrivals: newArrivals()}
+	p.only([]*corev1.Pod{pod("one", address), pod("two", address)})
+	p.gone(pod("one", address))
+	p.only([]*corev1.Pod{pod("two", address)})
+	for _, uid := range []types.UID{"two", "new"} {
+		words, err := p.words(pod(uid, ""), nodeReady)
+		if err != nil || words.Address != address || words.HostAddress != address {
+			t.Errorf("pod %s has %s on host %s, error %v: want %s", uid, words.Address, words.HostAddress, err, address)
+		}
+	}
+	p.only(nil)
+	if len(p.addresses.of) != 0 {
+		t.Errorf("without pods, these addresses are kept: %v", p.addresses.of)
 	}
 }
 

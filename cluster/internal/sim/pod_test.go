@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -130,12 +131,49 @@ func TestPodOfHostNetworkHasTheAddressOfItsNode(t *testing.T) {
 	t.Parallel()
 	simulate(t)
 	namespace := newNamespace(t)
+	other := newNamespace(t)
 	spec := podSpec()
 	spec.HostNetwork = true
 	createPod(t, namespace, nil, spec)
-	if pod := awaitPod(t, namespace, "ready", ready); pod.Status.PodIP != "127.0.0.1" {
-		t.Errorf("podIP %s: want 127.0.0.1", pod.Status.PodIP)
+	createPod(t, other, nil, spec)
+	status := awaitPod(t, namespace, "ready", ready).Status
+	if !netip.MustParsePrefix("198.18.0.0/16").Contains(netip.MustParseAddr(status.PodIP)) || status.HostIP != status.PodIP || len(status.PodIPs) != 1 {
+		t.Errorf("podIP %s, podIPs %v, hostIP %s: want the same one of 198.18.0.0/16", status.PodIP, status.PodIPs, status.HostIP)
 	}
+	if same := awaitPod(t, other, "ready", ready).Status.PodIP; same != status.PodIP {
+		t.Errorf("pods of one node have %s and %s", status.PodIP, same)
+	}
+	// Earlier versions gave these pods a loopback address.
+	patchPod(t, namespace, `{"status":{"podIP":"127.0.0.1","podIPs":[{"ip":"127.0.0.1"}],"hostIP":"127.0.0.1","hostIPs":[{"ip":"127.0.0.1"}]}}`, "status")
+	awaitPod(t, namespace, "corrected", func(pod *corev1.Pod) bool {
+		return pod.Status.PodIP == status.PodIP && len(pod.Status.PodIPs) == 1 && pod.Status.HostIP == status.PodIP
+	})
+}
+
+// The EndpointSlice controller rejects loopback addresses, together with all other endpoints of the Service.
+func TestPodOfHostNetworkIsAnEndpoint(t *testing.T) {
+	t.Parallel()
+	client := simulate(t)
+	namespace := newNamespace(t)
+	_, err := client.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := podSpec()
+	spec.HostNetwork = true
+	createPod(t, namespace, nil, spec)
+	patchPod(t, namespace, `{"metadata":{"labels":{"app":"web"}}}`)
+	pod := awaitPod(t, namespace, "ready", ready)
+	await(t, "endpoint", func(ctx context.Context) (*discoveryv1.EndpointSliceList, error) {
+		return client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{})
+	}, func(list *discoveryv1.EndpointSliceList) bool {
+		return slices.ContainsFunc(list.Items, func(slice discoveryv1.EndpointSlice) bool {
+			return len(slice.Endpoints) == 1 && slices.Equal(slice.Endpoints[0].Addresses, []string{pod.Status.PodIP})
+		})
+	})
 }
 
 // Each failure is visible, and ends when its annotation is removed.

@@ -58,7 +58,7 @@ func stateOfRunning(pod *corev1.Pod) podState {
 	switch {
 	case ready.Reason == reasonCutOff:
 		return podCutOff
-	case pod.Status.ObservedGeneration != pod.Generation:
+	case pod.Status.ObservedGeneration != pod.Generation, pod.Status.PodIP == nodeAddress: // pods of earlier versions in the host network
 		return podOutdated
 	case ready.Status == corev1.ConditionTrue:
 		return podReady

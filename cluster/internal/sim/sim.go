@@ -96,8 +96,11 @@ func (s *Sim) start(ctx context.Context) error {
 	s.run(ctx, nodes.hearts.run)
 	s.run(ctx, newFeed(s.watch("nodes", simulated), nodes, nodeWorkers, s.cfg.Log).run)
 	s.run(ctx, newFeed(s.watch("services", everything), s.newServices(), otherWorkers, s.cfg.Log).run)
-	s.run(ctx, newFeed(s.watch("persistentvolumeclaims", everything), &claims{s.client, s.cfg.Volumes}, otherWorkers, s.cfg.Log).run)
-	s.run(ctx, newFeed(s.watch("persistentvolumes", everything), &volumes{s.client, s.cfg.Volumes}, otherWorkers, s.cfg.Log).run)
+	claims := &claims{client: s.client, recorder: s.newRecorder(ctx), folder: s.cfg.Volumes}
+	s.run(ctx, newFeed(s.watch("persistentvolumeclaims", everything), claims, otherWorkers, s.cfg.Log).run)
+	volumes := &volumes{client: s.client, folder: s.cfg.Volumes, known: map[string]*corev1.PersistentVolume{}}
+	volumes.feed = newFeed(s.watch("persistentvolumes", everything), volumes, otherWorkers, s.cfg.Log)
+	s.run(ctx, volumes.feed.run)
 	if err := nodes.awaitSettled(ctx); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
 )
 
 // Names with which volumes are requested and recognized.
@@ -52,8 +54,10 @@ func csiDriver() *storagev1.CSIDriver {
 // claims creates a volume for each claim that the volume controller assigns to Provisioner, and expands it with the claim. The
 // volume controller binds the two.
 type claims struct {
-	client kubernetes.Interface
-	folder string // for volumes with contents, or empty
+	client   kubernetes.Interface
+	recorder record.EventRecorder
+	folder   string   // for volumes with contents, or empty
+	reported sync.Map // UID → the last event about the source of a claim
 }
 
 func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim) (time.Duration, error) {
@@ -61,17 +65,35 @@ func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim
 		return 0, nil
 	}
 	if claim.Spec.VolumeName == "" {
-		unbound, err := c.unbound(ctx, claim)
-		if err != nil || unbound {
-			return timing.heldClaimPeriod, err
-		}
-		return 0, c.provision(ctx, claim)
+		return c.bind(ctx, claim)
 	}
 	requested := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if claim.Status.Phase == corev1.ClaimBound && requested.Cmp(claim.Status.Capacity[corev1.ResourceStorage]) > 0 {
 		return 0, c.expand(ctx, claim, requested)
 	}
 	return 0, nil
+}
+
+// bind creates a volume for a claim, unless another program creates it. A claim that must wait is checked again.
+func (c *claims) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) (time.Duration, error) {
+	source := sourceOf(claim)
+	if isPopulated(source) {
+		c.report(claim, corev1.EventTypeNormal, "Provisioning", "Assuming an external populator will provision the volume")
+		return 0, nil
+	}
+	unbound, err := c.unbound(ctx, claim)
+	if err != nil || unbound {
+		return timing.heldClaimPeriod, err
+	}
+	missing, err := c.missing(ctx, source)
+	if err != nil {
+		return 0, err
+	}
+	if missing != "" {
+		c.report(claim, corev1.EventTypeWarning, "ProvisioningFailed", missing)
+		return timing.heldClaimPeriod, nil
+	}
+	return 0, c.provision(ctx, claim)
 }
 
 // unbound reports whether a claim must not get a volume, according to the annotation of the claim or of its namespace.
@@ -164,16 +186,24 @@ func (c *claims) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim
 	return err
 }
 
-// volumes removes volumes that were created by claims and whose claims were deleted, unless they must be retained.
+// volumes removes volumes that were created by claims and whose claims were deleted, and the directories of removed volumes,
+// unless they must be retained.
 type volumes struct {
 	client kubernetes.Interface
 	folder string // same as in claims
+	feed   *feed[*corev1.PersistentVolume]
+	known  map[string]*corev1.PersistentVolume // of which one that is missing in a list was removed
 }
 
 func (v *volumes) handle(ctx context.Context, volume *corev1.PersistentVolume) (time.Duration, error) {
 	ours := volume.Annotations[provisionedByAnnotation] == Provisioner
-	released := volume.Status.Phase == corev1.VolumeReleased && volume.DeletionTimestamp == nil
-	if !ours || !released || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+	if !ours || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+		return 0, nil
+	}
+	if isRemoved(volume) {
+		return 0, v.removeReal(volume)
+	}
+	if volume.Status.Phase != corev1.VolumeReleased || volume.DeletionTimestamp != nil {
 		return 0, nil
 	}
 	err := v.client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{
@@ -182,8 +212,45 @@ func (v *volumes) handle(ctx context.Context, volume *corev1.PersistentVolume) (
 	if outdated(err) {
 		return 0, nil
 	}
-	if err != nil || v.folder == "" {
-		return 0, err
+	return 0, err
+}
+
+// isRemoved reports whether gone has marked the volume. The API server never shows such an object.
+func isRemoved(volume *corev1.PersistentVolume) bool {
+	return volume.DeletionTimestamp != nil && len(volume.Finalizers) == 0
+}
+
+// removeReal removes the directory of a volume. It fails, and is retried, while containers write to the directory.
+func (v *volumes) removeReal(volume *corev1.PersistentVolume) error {
+	if v.folder == "" {
+		return nil
 	}
-	return 0, os.RemoveAll(filepath.Join(v.folder, volume.Name))
+	return os.RemoveAll(filepath.Join(v.folder, volume.Name))
+}
+
+func (v *volumes) seen(volume *corev1.PersistentVolume) {
+	if v.folder != "" {
+		v.known[volume.Name] = volume
+	}
+}
+
+// gone enqueues the removal of the directory. A volume is not always removed by handle: users and resets do so, too.
+func (v *volumes) gone(volume *corev1.PersistentVolume) {
+	delete(v.known, volume.Name)
+	removed := volume.DeepCopy()
+	removed.DeletionTimestamp, removed.Finalizers = new(metav1.Now()), nil
+	v.feed.offer(removed)
+}
+
+// only does not remove other directories without a volume: they may be retained.
+func (v *volumes) only(list []*corev1.PersistentVolume) {
+	missing := v.known
+	v.known = map[string]*corev1.PersistentVolume{}
+	for _, volume := range list {
+		delete(missing, volume.Name)
+		v.seen(volume)
+	}
+	for _, volume := range missing {
+		v.gone(volume)
+	}
 }

@@ -2,7 +2,11 @@ package sim_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -154,5 +158,56 @@ func TestClassOfOnesOwn(t *testing.T) {
 	})
 	if err := client.CoreV1().PersistentVolumes().Delete(t.Context(), claim.Spec.VolumeName, metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// The directory of a volume is removed with it, even if a user deletes the volume before its claim. It is retained if the class
+// says so. The test is not parallel because it has its own simulation.
+func TestDirectoriesOfVolumes(t *testing.T) {
+	config := plane.config
+	config.Volumes = t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := sim.Start(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Wait()
+	defer cancel()
+	classes, volumes := plane.client.StorageV1().StorageClasses(), plane.client.CoreV1().PersistentVolumes()
+	class, err := classes.Create(ctx, &storagev1.StorageClass{
+		ObjectMeta:    metav1.ObjectMeta{GenerateName: "keep-"},
+		Provisioner:   sim.Provisioner,
+		ReclaimPolicy: new(corev1.PersistentVolumeReclaimRetain),
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := classes.Delete(context.Background(), class.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	var paths []string
+	for _, name := range []string{class.Name, ""} {
+		namespace := newNamespace(t)
+		createClaim(t, namespace, name)
+		volume := awaitClaim(t, namespace, "bound", bound).Spec.VolumeName
+		path := filepath.Join(config.Volumes, volume)
+		if _, err := os.Stat(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := volumes.Delete(ctx, volume, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		deleteClaim(t, namespace)
+		awaitGone(t, "volume", getVolume(volume))
+		paths = append(paths, path)
+	}
+	await(t, "absence of the directory", func(context.Context) (error, error) {
+		_, err := os.Stat(paths[1])
+		return err, nil
+	}, func(err error) bool { return errors.Is(err, fs.ErrNotExist) })
+	if _, err := os.Stat(paths[0]); err != nil {
+		t.Errorf("the directory of a retained volume: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package fast
 import (
 	"crypto/sha256"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ const remembered = 1000
 // certificate belongs to the same user until it expires.
 type certificates struct {
 	next  authenticator.Request
+	users []string // the headers in which front proxies name their users
 	clock clock.PassiveClock
 
 	mu    sync.Mutex
@@ -37,17 +39,21 @@ type holder struct {
 func cacheCertificates(s *start) {
 	s.extend(controlplane.Extension{APIServer: func(config *app.Config) {
 		authentication := &config.Aggregator.GenericConfig.Authentication
-		authentication.Authenticator = newCertificates(authentication.Authenticator, clock.RealClock{})
+		var users []string
+		if proxies := authentication.RequestHeaderConfig; proxies != nil {
+			users = proxies.UsernameHeaders.Value()
+		}
+		authentication.Authenticator = newCertificates(authentication.Authenticator, users, clock.RealClock{})
 	}})
 }
 
-func newCertificates(next authenticator.Request, clock clock.PassiveClock) *certificates {
-	return &certificates{next: next, clock: clock, known: map[[sha256.Size]byte]holder{}}
+func newCertificates(next authenticator.Request, users []string, clock clock.PassiveClock) *certificates {
+	return &certificates{next: next, users: users, clock: clock, known: map[[sha256.Size]byte]holder{}}
 }
 
 // AuthenticateRequest implements authenticator.Request.
 func (c *certificates) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
-	if !byCertificate(req) {
+	if !c.alone(req) {
 		return c.next.AuthenticateRequest(req)
 	}
 	leaf := req.TLS.PeerCertificates[0]
@@ -62,11 +68,12 @@ func (c *certificates) AuthenticateRequest(req *http.Request) (*authenticator.Re
 	return response, ok, err
 }
 
-// byCertificate reports whether a request is authenticated only by its client certificate: it has no token and no headers of a
-// front proxy.
-func byCertificate(req *http.Request) bool {
+// alone reports whether a request is authenticated only by its client certificate: it has no token and no headers of a front
+// proxy.
+func (c *certificates) alone(req *http.Request) bool {
+	fromProxy := slices.ContainsFunc(c.users, func(header string) bool { return len(req.Header.Values(header)) > 0 })
 	return req.TLS != nil && len(req.TLS.PeerCertificates) > 0 && req.Header.Get("Authorization") == "" &&
-		len(req.Header.Values("X-Remote-User")) == 0 && len(req.Header.Values("Sec-Websocket-Protocol")) == 0
+		!fromProxy && len(req.Header.Values("Sec-Websocket-Protocol")) == 0
 }
 
 // lookup returns nil if the user of a certificate is not cached.

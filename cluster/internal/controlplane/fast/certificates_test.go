@@ -23,7 +23,7 @@ func TestCertificatesAreRemembered(t *testing.T) {
 	c := newCertificates(authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
 		asked++
 		return &authenticator.Response{User: &user.DefaultInfo{Name: name}}, fails == nil, fails
-	}), clock)
+	}), []string{"X-Remote-User", "x-my-user"}, clock)
 	request := func(raw string, header ...string) *http.Request {
 		req := &http.Request{Header: http.Header{}, TLS: &tls.ConnectionState{PeerCertificates: []*x509.Certificate{
 			{Raw: []byte(raw), NotAfter: now.Add(90 * time.Second)},
@@ -48,11 +48,12 @@ func TestCertificatesAreRemembered(t *testing.T) {
 		{req: request("a", "X-Remote-User"), name: "front", want: "front", wantAsked: 4},
 		{req: request("a", "Sec-Websocket-Protocol"), name: "socket", want: "socket", wantAsked: 5},
 		{req: &http.Request{Header: http.Header{}, TLS: &tls.ConnectionState{}}, name: "nobody", want: "nobody", wantAsked: 6},
-		{req: request("a"), name: "other", want: "alice", wantAsked: 6},
-		{after: 61 * time.Second, req: request("a"), name: "alice", want: "alice", wantAsked: 7},
-		{after: 91 * time.Second, req: request("a"), fails: errors.New("expired"), wantAsked: 8},
-		{after: 91 * time.Second, req: request("c"), name: user.Anonymous, want: user.Anonymous, wantAsked: 9},
+		{req: request("a", "X-My-User"), name: "renamed", want: "renamed", wantAsked: 7},
+		{req: request("a"), name: "other", want: "alice", wantAsked: 7},
+		{after: 61 * time.Second, req: request("a"), name: "alice", want: "alice", wantAsked: 8},
+		{after: 91 * time.Second, req: request("a"), fails: errors.New("expired"), wantAsked: 9},
 		{after: 91 * time.Second, req: request("c"), name: user.Anonymous, want: user.Anonymous, wantAsked: 10},
+		{after: 91 * time.Second, req: request("c"), name: user.Anonymous, want: user.Anonymous, wantAsked: 11},
 	} {
 		clock.SetTime(now.Add(step.after))
 		name, fails = step.name, step.fails

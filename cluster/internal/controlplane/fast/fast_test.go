@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 // The control plane of this test binary, with all accelerations.
 var (
 	plane  *controlplane.ControlPlane
+	keys   string // the directory of its keys
 	client *kubernetes.Clientset
 	asked  sync.Map // path of a request → time of its first occurrence
 	looks  moments  // times at which the garbage collector queried the served kinds
@@ -62,6 +64,8 @@ func TestMain(m *testing.M) {
 				next.ServeHTTP(w, r)
 			})
 		}
+		keys = filepath.Join(cfg.Dir, "pki")
+		cfg.APIServer = controlplane.Settings{"requestheader-username-headers": "X-Remote-User,X-My-User"} // for the test of front proxies
 		var err error
 		all := append([]controlplane.Extension{{Handler: note}}, fast.Extensions(cfg)...)
 		if plane, err = controlplane.Start(ctx, cfg, all...); err != nil {

@@ -39,6 +39,7 @@ func deleteNamespacesAtOnce(s *start) {
 			return nil
 		}})
 	}
+	s.extend(controlplane.Extension{Admission: rejectLate})
 	s.controllers.replace(names.NamespaceController, func(ctx context.Context, manager app.ControllerContext) (app.Controller, error) {
 		return newNamespaces(ctx, manager, etcd)
 	})

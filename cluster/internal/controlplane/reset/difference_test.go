@@ -20,7 +20,11 @@ func TestDifference(t *testing.T) {
 		"/registry/configmaps/a", "1",
 		"/registry/configmaps/b", "1",
 		"/registry/events/default/e", "1",
+		"/registry/leases/kube-foo/l", "1",
 		"/registry/leases/kube-node-lease/node-0", "1",
+		"/registry/leases/kube-system/apiserver-x", "1",
+		"/registry/leases/kube-system/kube-scheduler", "1",
+		"/registry/leases/kube-system/op", "1",
 		"/registry/leases/team/l", "1",
 		"/registry/namespaces/default", "d",
 		"/registry/namespaces/team", "1",
@@ -32,8 +36,8 @@ func TestDifference(t *testing.T) {
 		entries = append(entries, &mvccpb.KeyValue{Key: []byte(pair[0]), Value: []byte(pair[1])})
 	}
 	want := []string{
-		"delete /registry/configmaps/a to /registry/events/default/e",
-		"delete /registry/leases/team/l to /registry/leases/team/l",
+		"delete /registry/configmaps/a to /registry/leases/kube-foo/l",
+		"delete /registry/leases/kube-system/op to /registry/leases/team/l",
 		"delete /registry/namespaces/team to /registry/namespaces/team",
 		"delete /registry/pods/p to /registry/pods/p",
 		"put /registry/nodes/node-0=n",

@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -36,13 +37,15 @@ type firstState struct {
 }
 
 // RememberFirst records the state in which the control plane settles as the one that Reset restores. If the state was retained
-// from an earlier start, the first state of that start is used. RememberFirst returns at once.
-func (r *Resetter) RememberFirst(ctx context.Context, plane *controlplane.ControlPlane) error {
+// from an earlier start, the first state of that start is used, unless the cluster now creates other objects at its start than
+// it did then: a reset would delete them, so it fails. node is the kind of the nodes. RememberFirst returns at once.
+func (r *Resetter) RememberFirst(ctx context.Context, plane *controlplane.ControlPlane, node string) error {
 	r.admin = plane.AdminConfig()
+	r.origin = newOrigin(r.cfg, node)
 	r.first.taken = make(chan struct{})
-	kept, err := r.readFirst()
+	kept, of, err := r.readFirst()
 	if err != nil || kept != nil {
-		r.first.snapshot = kept
+		r.first.snapshot, r.first.err = kept, r.origin.check(of, r.firstFile())
 		close(r.first.taken)
 		return err
 	}
@@ -59,7 +62,7 @@ func (r *Resetter) takeFirst(ctx context.Context) (snapshot, error) {
 	if err != nil || !r.cfg.Durable() {
 		return first, err
 	}
-	return first, writeSnapshot(r.firstFile(), first)
+	return first, writeFirst(r.firstFile(), first, r.origin)
 }
 
 // awaitComplete returns the current state when the controllers have settled and have created all objects that they always
@@ -127,27 +130,34 @@ func lasting(entries []*mvccpb.KeyValue) snapshot {
 func (r *Resetter) firstFile() string { return filepath.Join(r.cfg.DataDir, "first-state") }
 
 // readFirst returns the first state of an earlier start, or nil.
-func (r *Resetter) readFirst() (snapshot, error) {
+func (r *Resetter) readFirst() (snapshot, origin, error) {
 	if !r.cfg.Durable() {
-		return nil, nil
+		return nil, nil, nil
 	}
 	data, err := os.ReadFile(r.firstFile())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var kept snapshot
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&kept); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.firstFile(), err)
+	var of origin
+	decoder := gob.NewDecoder(bytes.NewReader(data))
+	err = decoder.Decode(&kept)
+	if err == nil {
+		err = decoder.Decode(&of)
 	}
-	return kept, nil
+	if err != nil && !(errors.Is(err, io.EOF) && kept != nil) { // earlier versions did not write the origin
+		return nil, nil, fmt.Errorf("%s: %w", r.firstFile(), err)
+	}
+	return kept, of, nil
 }
 
-func writeSnapshot(path string, s snapshot) error {
+func writeFirst(path string, s snapshot, of origin) error {
 	var data bytes.Buffer
-	if err := gob.NewEncoder(&data).Encode(s); err != nil {
+	encoder := gob.NewEncoder(&data)
+	if err := errors.Join(encoder.Encode(s), encoder.Encode(of)); err != nil {
 		return err
 	}
 	return pki.WriteFile(path, data.Bytes())

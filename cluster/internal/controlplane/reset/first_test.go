@@ -1,9 +1,13 @@
 package reset
 
 import (
+	"bytes"
+	"encoding/gob"
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +71,46 @@ func stored(t *testing.T) *Resetter {
 	t.Cleanup(server.Close)
 	<-server.Server.ReadyNotify()
 	return &Resetter{etcd: v3client.New(server.Server), orphans: newOrphans()}
+}
+
+// A first state is stored with the settings on which it depends. Earlier versions stored it without them.
+func TestFirstStateOfOtherSettings(t *testing.T) {
+	t.Parallel()
+	cfg := controlplane.Config{DataDir: t.TempDir()}
+	r := New(cfg)
+	if kept, _, err := r.readFirst(); kept != nil || err != nil {
+		t.Fatalf("before the first start, the first state is %v, error %v", kept, err)
+	}
+	first := snapshot{"/registry/namespaces/default": []byte("d")}
+	sim := newOrigin(cfg, "sim")
+	if err := writeFirst(r.firstFile(), first, sim); err != nil {
+		t.Fatal(err)
+	}
+	kept, recorded, err := r.readFirst()
+	if err != nil || !reflect.DeepEqual(kept, first) {
+		t.Fatalf("the first state is %v, error %v", kept, err)
+	}
+	if err := sim.check(recorded, "F"); err != nil {
+		t.Errorf("with the same settings: %v", err)
+	}
+	newer := newOrigin(cfg, "sim")
+	newer["Kubernetes"] = "v1.99.0"
+	for want, now := range map[string]origin{"node sim, and the cluster now has container": newOrigin(cfg, "container"), "the cluster now has v1.99.0": newer} {
+		if err := now.check(recorded, "F"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "delete F") {
+			t.Errorf("error %v: want %q in it", err, want)
+		}
+	}
+	var old bytes.Buffer
+	if err := gob.NewEncoder(&old).Encode(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(r.firstFile(), old.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kept, recorded, err = r.readFirst()
+	if err != nil || !reflect.DeepEqual(kept, first) || newer.check(recorded, "F") != nil {
+		t.Errorf("of an earlier version: %v, %v, error %v", kept, recorded, err)
+	}
 }
 
 func TestChosenControllersAreNotAwaited(t *testing.T) {

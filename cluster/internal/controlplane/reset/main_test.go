@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		if client, err = kubernetes.NewForConfig(plane.AdminConfig()); err != nil {
 			return nil, err
 		}
-		return plane, resetter.RememberFirst(ctx, plane)
+		return plane, resetter.RememberFirst(ctx, plane, "sim")
 	}))
 }
 

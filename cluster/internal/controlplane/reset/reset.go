@@ -26,15 +26,23 @@ const turns = 10
 // volatile keys are neither remembered nor restored: heartbeats, which running components renew, and events, which are history.
 var volatile = []string{storage.Registry + "leases/", storage.Registry + "masterleases/", storage.Registry + "events/"}
 
-func isVolatile(key string) bool {
-	return slices.ContainsFunc(volatile, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+func isVolatile(key string) bool { return startsWith(key, volatile) }
+
+func startsWith(key string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// isHeartbeat distinguishes the cluster's own heartbeats from leases of users: the leases in the system namespaces are not
-// deleted.
-func isHeartbeat(key string) bool {
-	return strings.HasPrefix(key, storage.Registry+"leases/kube-") || strings.HasPrefix(key, storage.Registry+"masterleases/")
+// heartbeats are the prefixes of the cluster's own leases: those of nodes, of API servers, and of the controllers and the
+// scheduler if leader-elect is set. They are not deleted. Users may have other leases in the same namespaces.
+var heartbeats = []string{
+	storage.Registry + "masterleases/",
+	storage.Registry + "leases/kube-node-lease/",
+	storage.Registry + "leases/kube-system/apiserver-",
+	storage.Registry + "leases/kube-system/kube-controller-manager",
+	storage.Registry + "leases/kube-system/kube-scheduler",
 }
+
+func isHeartbeat(key string) bool { return startsWith(key, heartbeats) }
 
 // Resetter restores the first state of one control plane. Its methods may be called concurrently.
 type Resetter struct {
@@ -43,6 +51,7 @@ type Resetter struct {
 	aggregator *aggregator.APIAggregator
 	admin      *rest.Config
 	first      firstState
+	origin     origin // of a first state that is recorded now
 	writes     gate
 	orphans    *orphans
 }
