@@ -155,8 +155,10 @@ func TestClusterExtension(t *testing.T) {
 	w.awaitConditions(till, "BundleDeprecated=False NotDeprecated")
 	w.choosing(till, "0.0.1", "CatalogProvided")
 	w.awaitConditions(till, `Progressing=True Retrying error upgrading from currently installed version "0.0.3": no bundles found`, "Installed=True Succeeded", "ChannelDeprecated=True Deprecated use fast")
-	w.choosing(till, "0.0.1", "SelfCertified")
-	w.awaitInstalled(till, "0.0.1")
+	for _, number := range []string{"0.0.1", "0.0.3", "0.0.1"} { // after the downgrade, 0.0.1 keeps the name of 0.0.3 in spec.replaces
+		w.choosing(till, number, "SelfCertified")
+		w.awaitInstalled(till, number)
+	}
 	if now := w.deployment("memcached-operator"); now.UID != before.UID {
 		t.Error("the Deployment was created again")
 	}
@@ -203,6 +205,13 @@ func TestVersionWithdrawnDuringItsRollout(t *testing.T) {
 	}
 	w.choosing(extension, "0.0.1", "CatalogProvided")
 	w.awaitInstalled(extension, "0.0.1")
+
+	// One that is created again has nothing of the deleted one.
+	w.Must(w.Delete(t.Context(), catalog))
+	again := &extensionv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: catalog.Name}, Spec: catalog.Spec}
+	again.Spec.Source.Image.Ref = r.Host + "/none:1"
+	w.Add(again)
+	w.awaitConditions(again, "Progressing=True Retrying", "Serving=False Unavailable The catalog was not read yet")
 }
 
 // awaitInstalled waits until a version of memcached is installed, and nothing else remains to be done.
