@@ -155,8 +155,10 @@ func TestClusterExtension(t *testing.T) {
 	w.awaitConditions(till, "BundleDeprecated=False NotDeprecated")
 	w.choosing(till, "0.0.1", "CatalogProvided")
 	w.awaitConditions(till, `Progressing=True Retrying error upgrading from currently installed version "0.0.3": no bundles found`, "Installed=True Succeeded", "ChannelDeprecated=True Deprecated use fast")
-	w.choosing(till, "0.0.1", "SelfCertified")
-	w.awaitInstalled(till, "0.0.1")
+	for _, number := range []string{"0.0.1", "0.0.3", "0.0.1"} { // after the downgrade, 0.0.1 keeps the name of 0.0.3 in spec.replaces
+		w.choosing(till, number, "SelfCertified")
+		w.awaitInstalled(till, number)
+	}
 	if now := w.deployment("memcached-operator"); now.UID != before.UID {
 		t.Error("the Deployment was created again")
 	}
@@ -203,6 +205,13 @@ func TestVersionWithdrawnDuringItsRollout(t *testing.T) {
 	}
 	w.choosing(extension, "0.0.1", "CatalogProvided")
 	w.awaitInstalled(extension, "0.0.1")
+
+	// One that is created again has nothing of the deleted one.
+	w.Must(w.Delete(t.Context(), catalog))
+	again := &extensionv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: catalog.Name}, Spec: catalog.Spec}
+	again.Spec.Source.Image.Ref = r.Host + "/none:1"
+	w.Add(again)
+	w.awaitConditions(again, "Progressing=True Retrying", "Serving=False Unavailable The catalog was not read yet")
 }
 
 // awaitInstalled waits until a version of memcached is installed, and nothing else remains to be done.
@@ -212,9 +221,14 @@ func (w *world) awaitInstalled(of *extensionv1.ClusterExtension, number string) 
 	if got := of.Status.Install.Bundle; got.Name != "memcached-operator.v"+number || got.Version != number {
 		w.Errorf("installed is %+v", got)
 	}
-	if image := w.deployment("memcached-operator").Spec.Template.Spec.Containers[0].Image; image != "memcached-operator:"+number {
-		w.Errorf("the Deployment has the image %s", image)
-	}
+	localtest.Eventually(w.T, "the Deployment of "+number, func(ctx context.Context) error { // a version that works again creates it again
+		now := &appsv1.Deployment{}
+		err := w.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: "memcached-operator"}, now)
+		if err == nil && now.Spec.Template.Spec.Containers[0].Image != "memcached-operator:"+number {
+			err = fmt.Errorf("it has the image %s", now.Spec.Template.Spec.Containers[0].Image)
+		}
+		return err
+	})
 	w.quiet()
 	var plans v1alpha1.InstallPlanList
 	w.Must(w.List(w.Context(), &plans, client.InNamespace(w.Namespace)))

@@ -146,6 +146,31 @@ func TestRefusedOperators(t *testing.T) {
 	w.AwaitPhase("rival.v0.0.1", v1alpha1.PhaseFailed, "OwnerConflict")
 }
 
+// A version that somebody writes gets the permissions of an API server only if the ServiceAccount of the group could grant them.
+func TestAPIServerOfALimitedGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	group := w.operatorGroup("group")
+	group.Spec.ServiceAccountName = "limited"
+	w.Add(group, &rbacv1.RoleBinding{
+		ObjectMeta: w.Named("limited"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "memcached-operator"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "limited", Namespace: w.Namespace}},
+	})
+	w.Add(w.requirements()...)
+	w.Add(w.csv(memcached + "  apiservicedefinitions: {owned: [{group: stock.$GROUP, version: v1, kind: Item, deploymentName: memcached-operator}]}\n"))
+	refused := w.AwaitPhase(first, v1alpha1.PhaseFailed, "GroupServiceAccountForbidden")
+	for _, want := range []string{
+		"get secrets " + serviceName + "-cert in the namespace " + w.Namespace, "bind clusterroles.rbac.authorization.k8s.io system:auth-delegator in the cluster",
+		"bind roles.rbac.authorization.k8s.io extension-apiserver-authentication-reader in the namespace kube-system",
+	} {
+		if !strings.Contains(refused.Status.Message, want) {
+			t.Errorf("the message is %q, want %q", refused.Status.Message, want)
+		}
+	}
+	w.quiet()
+	w.sent.mustNotContain(t, "bindings")
+}
+
 // quiet waits until the manager has written nothing for a second.
 func (w *world) quiet() {
 	w.Helper()

@@ -73,6 +73,7 @@ func options(cache string, csvs *csv.Composer, manifests bool) []operon.Option {
 		operon.API(addToScheme),
 		operon.Setup(server.Connect),
 		operon.Setup(all.Connect),
+		operon.Setup(poller.Connect),
 		operon.Setup(plans.Connect),
 		operon.Setup(csvs.Connect),
 		operon.Setup(extensions.Connect),

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,6 +61,8 @@ func TestRollback(t *testing.T) {
 	w.awaitState(first + " AtLatestKnown")
 	w.awaitReader(old, first)
 	deployment, pod := w.deployment("memcached-operator"), w.readyPod()
+	role, binding := &rbacv1.Role{ObjectMeta: w.Named("memcached-role")}, &rbacv1.RoleBinding{ObjectMeta: w.Named("memcached-role")}
+	w.Must(errors.Join(w.Get(t.Context(), client.ObjectKeyFromObject(role), role), w.Get(t.Context(), client.ObjectKeyFromObject(binding), binding)))
 
 	bundles["0.0.2"] = w.settings(r, "0.0.2", failing(version("0.0.2", "0.0.1")))
 	w.offer(source, w.catalog(r, "failing", bundles, bothVersions))
@@ -81,6 +85,12 @@ func TestRollback(t *testing.T) {
 	}
 	if now := w.readyPod(); now != pod {
 		t.Errorf("the pod is %s, want %s", now, pod)
+	}
+	for _, before := range []client.Object{role, binding} {
+		now := before.DeepCopyObject().(client.Object)
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != before.GetUID() {
+			t.Errorf("%T %s was created again, or is missing: error %v", before, before.GetName(), err)
+		}
 	}
 	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(sub), sub))
 	if all := sub.Status.RolledBack; len(all) != 1 || all[0].Name != second || all[0].Replaced != first || all[0].Image != bundles["0.0.2"] ||
@@ -169,10 +179,11 @@ func (w *world) timeOut(ahead *fastClock) *v1alpha1.ClusterServiceVersion {
 // settings pushes a bundle with a ConfigMap that has a text of its own.
 func (w *world) settings(r *registrytest.Registry, text, csv string) string {
 	w.Helper()
-	w.more = map[string]string{
+	w.more = maps.Clone(roles)
+	maps.Copy(w.more, map[string]string{
 		"manifests/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: memcached-config}\ndata: {text: " + text + "}\n",
 		"manifests/reader.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: " + w.Namespace + "-reader}\nrules: [{nonResourceURLs: [/" + text + "], verbs: [get]}]\n",
-	}
+	})
 	return w.bundle(r, text, csv)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/testing/registrytest"
+	"github.com/operon-framework/operon/olm/internal/installplan"
 )
 
 // Catalogs and bundles come from private registries, with the credentials in the Secrets that the CatalogSource names.
@@ -46,4 +47,23 @@ func TestPrivateCatalog(t *testing.T) {
 	}})
 	names(`["pull"]`)
 	w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseSucceeded, "")
+}
+
+// A plan does not install from a catalog that was deleted, although the manager has read it. When the catalog exists again, it
+// does.
+func TestDeletedCatalog(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	shop := w.catalog(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n")
+	again, plan := shop.DeepCopy(), w.plan("install-1", "0.0.1", "", v1alpha1.Manual)
+	w.Add(w.operatorGroup("group"), shop, plan)
+	w.awaitPlan(plan.Name, v1alpha1.PlanRequiresApproval)
+	w.Must(w.Delete(t.Context(), shop))
+	w.approve(plan)
+	w.awaitRefusal(plan, v1alpha1.PlanPlanning, installplan.ReasonBundleUnreadable, "the catalog "+w.Namespace+"/shop does not exist")
+	w.quiet()
+	w.sent.mustNotContain(t, "clusterserviceversions/memcached")
+	w.Add(again)
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.awaitPlan(plan.Name, v1alpha1.PlanComplete)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -147,6 +148,69 @@ func TestUpgradeThatIsHeld(t *testing.T) {
 	if len(plans.Items) != 2 { // the permissions of the second version come from its plan
 		t.Errorf("the plans are %+v, want one for each version", plans.Items)
 	}
+	w.losesItsPlan(sub, before)
+}
+
+// losesItsPlan checks that an upgrade whose plan is deleted gets another one from its Subscription, and ends without: the installed version stays
+// as it is, whatever happens, until there is a Subscription again.
+func (w *world) losesItsPlan(sub *v1alpha1.Subscription, before *appsv1.Deployment) {
+	w.Helper()
+	plan := w.planOf(second)
+	w.patch(sub, `{"metadata":{"annotations":{"operon.dev/paused":"true"}}}`)
+	w.Must(w.Delete(w.Context(), plan))
+	w.AwaitGone(plan)
+	w.patch(sub, `{"metadata":{"annotations":{"operon.dev/paused":null}}}`)
+	plan = w.planOf(second)
+	w.awaitState(first + " UpgradePending")
+	w.AwaitPhase(second, v1alpha1.PhasePending, "OperatorConditionNotUpgradeable")
+
+	w.Must(w.Delete(w.Context(), sub))
+	w.AwaitGone(sub)
+	w.AwaitGone(plan)
+	w.upgradeable(first, metav1.ConditionTrue)
+	const lost = "waiting for an InstallPlan, because that of " + second + " was deleted"
+	waits := func(csv *v1alpha1.ClusterServiceVersion) bool {
+		return csv.Status.Phase == v1alpha1.PhasePending && strings.HasPrefix(csv.Status.Message, lost)
+	}
+	w.Await(second, "waits for a plan", waits)
+	w.quiet()
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.denies.Store(true) // the installed version steps back because it lacks something, but the other one must not work with its permissions
+	w.patch(&v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(first)}, `{"metadata":{"labels":{"looked":"again"}}}`)
+	w.AwaitPhase(first, v1alpha1.PhaseReplacing, "")
+	w.AwaitPhase(second, v1alpha1.PhasePending, "RequirementsNotMet")
+	w.denies.Store(false)
+	w.Await(second, "waits for a plan", waits)
+	w.quiet()
+	w.AwaitPhase(first, v1alpha1.PhaseReplacing, "")
+	if now := w.deployment(before.Name); now.Generation != before.Generation {
+		w.Errorf("the Deployment changed to %+v", now.Spec)
+	}
+
+	next := &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(second)}
+	w.Must(w.Delete(w.Context(), next))
+	w.AwaitGone(next)
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.Add(w.subscribe("shop"))
+	w.awaitState(second + " AtLatestKnown")
+}
+
+// planOf waits until there is an InstallPlan for a version.
+func (w *world) planOf(version string) (found *v1alpha1.InstallPlan) {
+	w.Helper()
+	localtest.Eventually(w.T, "an InstallPlan for "+version, func(ctx context.Context) error {
+		var plans v1alpha1.InstallPlanList
+		if err := w.List(ctx, &plans, client.InNamespace(w.Namespace)); err != nil {
+			return err
+		}
+		for i := range plans.Items {
+			if found = &plans.Items[i]; slices.Contains(found.Spec.ClusterServiceVersionNames, version) {
+				return nil
+			}
+		}
+		return fmt.Errorf("there are %+v", plans.Items)
+	})
+	return found
 }
 
 // A plan that is refused stays although the status of its Subscription was lost.

@@ -34,13 +34,19 @@ func TestUpgradeThatIsGivenUp(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), registrytest.New(t)
 	lacking := strings.Replace(version("0.0.2", "0.0.1"), "    owned:\n", "    required: [{name: others.$GROUP, version: v1, kind: Other}]\n    owned:\n", 1)
+	w.more = roles
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached), "0.0.2": w.bundle(r, "0.0.2", lacking)}
 	w.Add(w.operatorGroup("group"), w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n"))
 	w.Add(w.plan("install-1", "0.0.1", "", v1alpha1.Automatic))
 	old := w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	role := w.awaitReader(old, first)
-	settings := &corev1.ConfigMap{ObjectMeta: w.Named("memcached-config")}
-	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(settings), settings))
+	shared := []client.Object{
+		&corev1.ConfigMap{ObjectMeta: w.Named("memcached-config")}, &rbacv1.Role{ObjectMeta: w.Named("memcached-role")},
+		&rbacv1.RoleBinding{ObjectMeta: w.Named("memcached-role")},
+	}
+	for _, object := range shared {
+		w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	}
 
 	plan := w.plan("install-2", "0.0.2", "0.0.1", v1alpha1.Manual)
 	next := w.csv(lacking)
@@ -72,20 +78,30 @@ func TestUpgradeThatIsGivenUp(t *testing.T) {
 	if now := w.awaitReader(old, first); now.UID != role.UID {
 		t.Error("after the upgrade was given up, the ClusterRole was created again")
 	}
-	localtest.Eventually(t, "only the older version owns the ConfigMap", func(ctx context.Context) error {
-		now := &corev1.ConfigMap{}
-		if err := w.Get(ctx, client.ObjectKeyFromObject(settings), now); err != nil {
-			return err
-		}
-		if owners := now.OwnerReferences; now.UID != settings.UID || len(owners) != 1 || owners[0].UID != old.UID {
-			return fmt.Errorf("its UID is %s, its owners are %+v", now.UID, owners)
-		}
-		return nil
-	})
+	for _, object := range shared {
+		created := object.GetUID()
+		localtest.Eventually(t, fmt.Sprintf("only the older version owns %T %s", object, object.GetName()), func(ctx context.Context) error {
+			if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+				return err
+			}
+			if owners := object.GetOwnerReferences(); object.GetUID() != created || len(owners) != 1 || owners[0].UID != old.UID {
+				return fmt.Errorf("its UID was %s and is %s, its owners are %+v", created, object.GetUID(), owners)
+			}
+			return nil
+		})
+	}
 	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	w.Must(w.Delete(t.Context(), old))
-	w.AwaitGone(role)
-	w.AwaitGone(settings)
+	for _, object := range append(shared, role) {
+		w.AwaitGone(object)
+	}
+}
+
+// roles are files of a bundle with a Role and a RoleBinding.
+var roles = map[string]string{
+	"manifests/role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: memcached-role}\nrules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]\n",
+	"manifests/binding.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: memcached-role}\n" +
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: memcached-role}\nsubjects: [{kind: ServiceAccount, name: memcached-operator}]\n",
 }
 
 // upgradeable makes an operator say whether it may be replaced.

@@ -96,6 +96,7 @@ func TestWebhooksAndAPIServices(t *testing.T) {
 	h.upgrades(first)
 	h.drops("memcached-operator.v0.0.2")
 	h.uninstalls("memcached-operator.v0.0.2")
+	h.abandons()
 	h.refuses()
 }
 
@@ -462,6 +463,28 @@ func (h *hooks) uninstalls(name string) {
 		h.Errorf("the conversion is %s, and was that of %v, with the finalizers %v", by.Strategy, before.Status.Conversions, before.Finalizers)
 	}
 	h.Must(h.Delete(h.Context(), h.memcached("v1alpha1", "good")))
+}
+
+// abandons checks that a version that never ran does not leave the conversion of the version before behind.
+func (h *hooks) abandons() {
+	h.Helper()
+	h.Add(h.version(memcached))
+	h.redirect()
+	h.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	next := h.version(strings.Replace(version("0.0.2", "0.0.1"), "    owned:\n", "    required: [{name: others.$GROUP, version: v1, kind: Other}]\n    owned:\n", 1))
+	h.Add(next)
+	h.AwaitPhase(next.Name, v1alpha1.PhasePending, "RequirementsNotMet")
+	for _, deleted := range []struct {
+		name string
+		want apiextensionsv1.ConversionStrategyType
+	}{{first, apiextensionsv1.WebhookConverter}, {next.Name, apiextensionsv1.NoneConverter}} {
+		csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: h.Named(deleted.name)}
+		h.Must(h.Delete(h.Context(), csv))
+		h.AwaitGone(csv)
+		if by := h.crd().Spec.Conversion.Strategy; by != deleted.want {
+			h.Errorf("without %s, the conversion is %s, want %s", deleted.name, by, deleted.want)
+		}
+	}
 }
 
 // refuses checks that operators do not take over an API or a conversion that something else serves.

@@ -143,10 +143,7 @@ func ReservedGroup(name, group string) error {
 
 // ForeignConversion returns an error if another server than the operator converts the objects of a definition: it would get all of them.
 func ForeignConversion(crd *apiextensionsv1.CustomResourceDefinition, csv *v1alpha1.ClusterServiceVersion) error {
-	converts := slices.ContainsFunc(csv.Spec.WebhookDefinitions, func(one v1alpha1.WebhookDescription) bool {
-		return one.Type == v1alpha1.ConversionWebhook && slices.Contains(one.ConversionCRDs, crd.Name)
-	})
-	if by := crd.Spec.Conversion; by != nil && by.Strategy == apiextensionsv1.WebhookConverter && !converts {
+	if by := crd.Spec.Conversion; by != nil && by.Strategy == apiextensionsv1.WebhookConverter && !HasConversion(csv, crd.Name) {
 		return fmt.Errorf("the CustomResourceDefinition %s has a conversion webhook, and no ConversionWebhook in spec.webhookdefinitions is for it", crd.Name)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package contents_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -56,6 +57,45 @@ func TestConversionOfBundles(t *testing.T) {
 	_, err = of(strings.Replace(converter, "[shops.example.com]", "[]", 1))
 	if err == nil || !strings.Contains(err.Error(), "the CustomResourceDefinition shops.example.com has a conversion webhook, and no ConversionWebhook") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// A kind stays stored as it is until its operator converts it, and is stored as its bundle says then.
+func TestStoredVersion(t *testing.T) {
+	t.Parallel()
+	const one, both = "[{name: v1, storage: true}]", "[{name: v2, storage: true}, {name: v1, storage: false}]"
+	for name, test := range map[string]struct{ live, wanted, want, stored string }{
+		"a new version":             {"{versions: " + one + "}", both, "[{name: v2, storage: false}, {name: v1, storage: true}]", "v2"},
+		"nothing converts":          {"{conversion: {strategy: None}, versions: " + one + "}", both, "[{name: v2, storage: false}, {name: v1, storage: true}]", "v2"},
+		"the operator converts":     {"{conversion: {strategy: Webhook}, versions: " + one + "}", both, both, ""},
+		"the same version":          {"{versions: " + one + "}", one, one, ""},
+		"the old version is gone":   {"{versions: [{name: v0, storage: true}]}", both, both, ""},
+		"the kind does not exist":   {"{}", both, both, ""},
+		"the wanted stores nothing": {"{versions: " + one + "}", "[{name: v1}]", "[{name: v1}]", ""},
+	} {
+		live := &apiextensionsv1.CustomResourceDefinition{}
+		read(t, "{metadata: {name: shops.example.com, resourceVersion: '7'}, spec: "+test.live+"}", live)
+		wanted := object(t, "{metadata: {name: shops.example.com}, spec: {versions: "+test.wanted+"}}")
+		if err := contents.KeepStored(wanted, live); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, want := wanted.Object["spec"].(map[string]any)["versions"], object(t, "{versions: "+test.want+"}").Object["versions"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the versions are %v, want %v", name, got, want)
+		}
+		if got := wanted.GetAnnotations()[contents.AnnotationStored]; got != test.stored {
+			t.Errorf("%s: the version to store later is %q, want %q", name, got, test.stored)
+		}
+	}
+	live := &apiextensionsv1.CustomResourceDefinition{}
+	read(t, "{metadata: {resourceVersion: '7', annotations: {olm.stored-version: v2}}, spec: {versions: [{name: v2}, {name: v1, storage: true}]}}", live)
+	const want = `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"remove","path":"/metadata/annotations/olm.stored-version"},` +
+		`{"op":"replace","path":"/spec/versions/0/storage","value":true},{"op":"replace","path":"/spec/versions/1/storage","value":false}]`
+	if patch, err := contents.StorePatch(live); err != nil || string(patch) != want {
+		t.Errorf("the patch is %s, error %v, want %s", patch, err, want)
+	}
+	live.Annotations[contents.AnnotationStored] = "v3"
+	if patch, err := contents.StorePatch(live); err != nil || patch != nil {
+		t.Errorf("for a version that is gone, the patch is %s, error %v", patch, err)
 	}
 }
 

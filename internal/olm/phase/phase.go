@@ -1,8 +1,10 @@
 package phase
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,8 +154,20 @@ func follow(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now time.
 // replaceable reports whether a version can step back for the next one: it works, or it has worked and lacks something now. The plan of the next
 // version may be the reason, if its definitions no longer serve an API version that this one needs.
 func replaceable(status *v1alpha1.ClusterServiceVersionStatus) bool {
-	return status.Phase == v1alpha1.PhaseSucceeded || status.Phase == v1alpha1.PhasePending && status.Reason == ReasonRequirementsNotMet &&
+	return status.Phase == v1alpha1.PhaseSucceeded || status.Phase == v1alpha1.PhasePending && status.Reason == ReasonRequirementsNotMet && Worked(status)
+}
+
+// Worked reports whether a version has worked at some time.
+func Worked(status *v1alpha1.ClusterServiceVersionStatus) bool {
+	return status.Phase == v1alpha1.PhaseSucceeded ||
 		slices.ContainsFunc(status.History, func(one v1alpha1.PhaseEntry) bool { return one.Phase == v1alpha1.PhaseSucceeded })
+}
+
+// Replaces reports whether a version replaces another one. After a downgrade, the older version keeps the name of the newer one. When that is
+// installed again, each names the other, and the one that was created last replaces the other.
+func Replaces(csv, other *v1alpha1.ClusterServiceVersion) bool {
+	return csv.Namespace == other.Namespace && csv.Spec.Replaces == other.Name && (other.Spec.Replaces != csv.Name ||
+		cmp.Or(csv.CreationTimestamp.Compare(other.CreationTimestamp.Time), strings.Compare(csv.Name, other.Name)) > 0)
 }
 
 func replacing(is entry, facts Facts) entry {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/phase"
 )
@@ -81,6 +83,34 @@ func TestRolledBack(t *testing.T) {
 		}
 		if phase.Advance(status, phase.Facts{ReplacedBy: "before", ReplacementSucceeded: true}, now); status.Phase != v1alpha1.PhaseDeleting || status.Message != c.cause {
 			t.Errorf("%s: %s, %q", name, status.Phase, status.Message)
+		}
+	}
+}
+
+// Of two versions that name each other, the one that was created last replaces the other. Otherwise the age does not matter: a backup may be
+// restored in any order.
+func TestReplaces(t *testing.T) {
+	t.Parallel()
+	version := func(name, replaces string, second int64) *v1alpha1.ClusterServiceVersion {
+		return &v1alpha1.ClusterServiceVersion{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(second, 0)}, Spec: v1alpha1.ClusterServiceVersionSpec{Replaces: replaces},
+		}
+	}
+	for text, of := range map[string]struct {
+		a, b   *v1alpha1.ClusterServiceVersion
+		ab, ba bool
+	}{
+		"an upgrade":               {version("v2", "v1", 2), version("v1", "", 1), true, false},
+		"an upgrade in a backup":   {version("v2", "v1", 1), version("v1", "", 2), true, false},
+		"others":                   {version("v2", "v1", 1), version("v0", "", 2), false, false},
+		"a downgrade":              {version("v3", "", 1), version("v1", "v3", 2), false, true},
+		"after a downgrade":        {version("v3", "v1", 2), version("v1", "v3", 1), true, false},
+		"another downgrade":        {version("v3", "v1", 1), version("v1", "v3", 2), false, true},
+		"in the same second":       {version("v3", "v1", 1), version("v1", "v3", 1), true, false},
+		"one that replaces itself": {version("v1", "v1", 1), version("v1", "v1", 1), false, false},
+	} {
+		if ab, ba := phase.Replaces(of.a, of.b), phase.Replaces(of.b, of.a); ab != of.ab || ba != of.ba {
+			t.Errorf("%s: %v and %v, want %v and %v", text, ab, ba, of.ab, of.ba)
 		}
 	}
 }

@@ -92,6 +92,19 @@ func (s *Server) Delegation() []client.Object {
 	}
 }
 
+// Delegations returns the permissions of all aggregated API servers of an operator. There are none if they are described wrongly.
+func Delegations(csv *v1alpha1.ClusterServiceVersion, group Group) []client.Object {
+	servers, err := Servers(csv, group)
+	if err != nil {
+		return nil // the version reports it, and nothing runs
+	}
+	var all []client.Object
+	for _, one := range servers {
+		all = append(all, one.Delegation()...)
+	}
+	return all
+}
+
 // Entries returns the objects with which API servers find a Server, with their names only.
 func (s *Server) Entries() []client.Object {
 	var all []client.Object

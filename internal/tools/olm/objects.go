@@ -127,6 +127,9 @@ type Version struct {
 		Definitions  APIs     `json:"customresourcedefinitions"`
 		RelatedImage []Image  `json:"relatedImages"`
 		Install      Strategy `json:"install"`
+		Webhooks     []struct {
+			ConversionCRDs []string `json:"conversionCRDs"`
+		} `json:"webhookdefinitions"`
 	} `json:"spec"`
 	Status struct {
 		Phase             string        `json:"phase"`

@@ -11,11 +11,15 @@ import (
 	"os"
 	"path/filepath"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/operon-framework/operon/internal/core/yamlsafe"
+	extensionv1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
@@ -50,9 +54,9 @@ type Pin struct {
 
 // Bundle reads a bundle of a catalog. If it is pinned, it is fetched by its digest, and it is an error if the catalog has another one by now.
 func (c *Catalogs) Bundle(ctx context.Context, of types.NamespacedName, name string, pin Pin) (*Bundle, error) {
-	loaded := c.Get(of)
-	if loaded == nil {
-		return nil, fmt.Errorf("%s: the catalog %s %w", name, of, ErrNotRead)
+	loaded, err := c.present(ctx, of)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the catalog %s %w", name, of, err)
 	}
 	known, ok := loaded.source.bundles[name]
 	if !ok {
@@ -77,6 +81,30 @@ func (c *Catalogs) Bundle(ctx context.Context, of types.NamespacedName, name str
 		return nil, fmt.Errorf("%s in %s: %w", name, of, ErrChanged)
 	}
 	return found, nil
+}
+
+// present returns the catalog of the object that has a name now. The content of a deleted one must not be installed any more, although it may
+// still be in memory.
+func (c *Catalogs) present(ctx context.Context, of types.NamespacedName) (*Loaded, error) {
+	loaded := c.Get(of)
+	if c.objects != nil {
+		var object client.Object = &v1alpha1.CatalogSource{}
+		if of.Namespace == "" {
+			object = &extensionv1.ClusterCatalog{}
+		}
+		err := c.objects.Get(ctx, of, object)
+		if apierrors.IsNotFound(err) {
+			return nil, errors.New("does not exist: create it")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot be looked up: %w", err)
+		}
+		loaded = c.Of(object)
+	}
+	if loaded == nil {
+		return nil, ErrNotRead
+	}
+	return loaded, nil
 }
 
 func (c *Catalogs) content(ctx context.Context, loaded *Loaded, name string, pin Pin) (*Bundle, error) {

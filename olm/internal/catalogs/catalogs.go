@@ -35,7 +35,8 @@ const defaultConfigs = "configs"
 type Catalogs struct {
 	Images *pulled.Store
 
-	reader client.Reader // without a cache
+	reader  client.Reader // without a cache
+	objects client.Reader // with a cache. Nil: there is no cluster
 
 	mu      sync.Mutex
 	all     map[types.NamespacedName]*Loaded
@@ -67,9 +68,10 @@ type Place struct {
 	Secrets []string
 }
 
-// origin is where a catalog comes from.
+// origin is where a catalog comes from, and the object that says so.
 type origin struct {
-	of types.NamespacedName
+	of  types.NamespacedName
+	uid types.UID
 	Place
 }
 
@@ -114,9 +116,10 @@ func (l *Loaded) Image(name string) string { return l.source.bundles[name].image
 // PackageOf returns the package of a bundle, or an empty string.
 func (l *Loaded) PackageOf(name string) string { return l.source.bundles[name].of }
 
-// Load reads a catalog, unless it has it already. An earlier one stays if that fails.
-func (c *Catalogs) Load(ctx context.Context, of types.NamespacedName, place Place) (*Loaded, error) {
-	from := origin{of, place}
+// Load reads the catalog of an object, unless it has it already. An earlier one stays if that fails.
+func (c *Catalogs) Load(ctx context.Context, object client.Object, place Place) (*Loaded, error) {
+	of := client.ObjectKeyFromObject(object)
+	from := origin{of, object.GetUID(), place}
 	fetched, err := c.fetch(ctx, from)
 	if err != nil {
 		return nil, err
@@ -227,14 +230,22 @@ func (c *Catalogs) withDigest(digest string) *Loaded {
 	return nil
 }
 
-// Get returns the catalog of a CatalogSource, or nil if it was not read yet.
+// Get returns the catalog of a CatalogSource, or nil if it was not read yet. It may be that of a deleted object with the same name: see Of.
 func (c *Catalogs) Get(source types.NamespacedName) *Loaded {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.all[source]
 }
 
-// Forget removes the catalog of a CatalogSource that does not exist any more.
+// Of is like Get for an object that was read, without the catalog of an object that had the name before.
+func (c *Catalogs) Of(object client.Object) *Loaded {
+	if loaded := c.Get(client.ObjectKeyFromObject(object)); loaded != nil && loaded.origin.uid == object.GetUID() {
+		return loaded
+	}
+	return nil
+}
+
+// Forget removes the catalog of a CatalogSource that is not used any more.
 func (c *Catalogs) Forget(source types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/resolve"
 	"github.com/operon-framework/operon/internal/ship/catalog/serve"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
@@ -65,7 +67,7 @@ func TestLoad(t *testing.T) {
 	image := r.Push("shop:1", map[string]string{"configs/catalog.yaml": fmt.Sprintf(shop, "till", "till:1", "") + fmt.Sprintf(shop, "ledger", "ledger:1", "") +
 		"schema: olm.package\nname: broken\ndefaultChannel: none\n"})
 	all := &catalogs.Catalogs{Images: pulled.New(t.TempDir(), pulled.DefaultLimits)}
-	loaded := must(all.Load(t.Context(), named("a", "shop"), catalogs.Place{Image: image}))(t)
+	loaded := must(all.Load(t.Context(), object("a", "shop"), catalogs.Place{Image: image}))(t)
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "ledger"}
 	names := must(loaded.Source.Find(resolve.Query{}))(t)
 	providers := must(loaded.Source.Find(resolve.Query{Provides: kind}))(t)
@@ -80,7 +82,7 @@ func TestLoad(t *testing.T) {
 	if loaded.Packages() != 3 || loaded.Image("till.v1.0.0") != "till:1" || loaded.PackageOf("ledger.v1.0.0") != "ledger" || loaded.Image("none") != "" {
 		t.Errorf("the catalog has %d packages, and till.v1.0.0 the image %q", loaded.Packages(), loaded.Image("till.v1.0.0"))
 	}
-	if other := must(all.Load(t.Context(), named("b", "shop"), catalogs.Place{Image: image}))(t); other.Source != loaded.Source {
+	if other := must(all.Load(t.Context(), object("b", "shop"), catalogs.Place{Image: image}))(t); other.Source != loaded.Source {
 		t.Error("two CatalogSources with the same image do not share its catalog")
 	}
 	all.Forget(named("a", "shop"))
@@ -96,7 +98,7 @@ func TestBundle(t *testing.T) {
 	all := &catalogs.Catalogs{Images: pulled.New(t.TempDir(), pulled.DefaultLimits)}
 	load := func(text string) {
 		t.Helper()
-		must(all.Load(t.Context(), of, catalogs.Place{Image: r.Push("shop:1", map[string]string{"configs/catalog.yaml": text})}))(t)
+		must(all.Load(t.Context(), object("a", "shop"), catalogs.Place{Image: r.Push("shop:1", map[string]string{"configs/catalog.yaml": text})}))(t)
 	}
 	inside := fmt.Sprintf(csv, "till.v1.0.0")
 	load(fmt.Sprintf(shop, "till", "", content(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"till.v1.0.0","annotations":{"a":"`+"\x7f\u2028\ufeff"+`"}}}`)))
@@ -143,15 +145,15 @@ func TestServed(t *testing.T) {
 	go func() { ended <- server.Run(ctx) }()
 	all := &catalogs.Catalogs{Images: pulled.New(t.TempDir(), pulled.DefaultLimits)}
 	at := catalogs.Place{Address: server.GRPC()}
-	loaded := must(all.Load(t.Context(), of, at))(t)
-	if again := must(all.Load(t.Context(), of, at))(t); again != loaded {
+	loaded := must(all.Load(t.Context(), object("a", "shop"), at))(t)
+	if again := must(all.Load(t.Context(), object("a", "shop"), at))(t); again != loaded {
 		t.Error("a catalog that has not changed is loaded again")
 	}
 	stop()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := all.Load(t.Context(), of, at); err == nil || all.Get(of) != loaded {
+	if _, err := all.Load(t.Context(), object("a", "shop"), at); err == nil || all.Get(of) != loaded {
 		t.Errorf("without the server, the error is %v, and the catalog %v", err, all.Get(of))
 	}
 	first := must(all.Bundle(t.Context(), of, "till.v1.0.0", catalogs.Pin{}))(t)
@@ -171,6 +173,11 @@ func wantError(t *testing.T, all *catalogs.Catalogs, name string, pin catalogs.P
 
 func named(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// object returns the object of a catalog.
+func object(namespace, name string) *v1alpha1.CatalogSource {
+	return &v1alpha1.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "a"}}
 }
 
 // must returns a value, or fails the test.

@@ -2,12 +2,18 @@ package catalogs
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionv1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 )
 
 // Poller reads catalogs, and again when their period has passed or they could not be read.
@@ -33,13 +39,16 @@ type reading struct {
 // the last time.
 func (p *Poller) Poll(ctx context.Context, object client.Object, place Place, period time.Duration) (time.Duration, error) {
 	of := client.ObjectKeyFromObject(object)
+	if uid := p.uidOf(of); uid != "" && uid != object.GetUID() { // the content of a deleted object is not that of the next one with its name
+		p.Forget(of)
+	}
 	if period > 0 {
 		period = max(timing.retry, period)
 	}
 	if left, due := p.due(object, place, period); !due {
 		return left, p.Last(of)
 	}
-	_, err := p.Catalogs.Load(ctx, of, place)
+	_, err := p.Catalogs.Load(ctx, object, place)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.read == nil {
@@ -50,6 +59,37 @@ func (p *Poller) Poll(ctx context.Context, object client.Object, place Place, pe
 		return timing.retry, err
 	}
 	return period, nil
+}
+
+// uidOf returns the UID of the object for which a catalog was read last, or an empty one.
+func (p *Poller) uidOf(of types.NamespacedName) types.UID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.read[of].uid
+}
+
+// Connect makes the poller forget the catalogs of objects that are deleted. They have no finalizer, so that nothing else tells it.
+func (p *Poller) Connect(manager ctrl.Manager) error {
+	for _, kind := range []client.Object{&v1alpha1.CatalogSource{}, &extensionv1.ClusterCatalog{}} {
+		informer, err := manager.GetCache().GetInformer(context.Background(), kind)
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", kind, err)
+		}
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{DeleteFunc: p.deleted}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleted forgets the catalog of an object, unless it is that of another one with the same name by now.
+func (p *Poller) deleted(object any) {
+	if last, is := object.(toolscache.DeletedFinalStateUnknown); is {
+		object = last.Obj
+	}
+	if one, is := object.(client.Object); is && p.uidOf(client.ObjectKeyFromObject(one)) == one.GetUID() {
+		p.Forget(client.ObjectKeyFromObject(one))
+	}
 }
 
 // due reports whether a catalog has to be read now, and otherwise how long it is until then, or 0 for never.

@@ -5,10 +5,8 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/ship/image/pulled"
 	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
@@ -24,7 +22,7 @@ func TestPoller(t *testing.T) {
 	push := func(tag, name string) string {
 		return r.Push("shop:"+tag, map[string]string{"configs/catalog.yaml": fmt.Sprintf(shop, name, "image:1", "")})
 	}
-	object := &v1alpha1.CatalogSource{ObjectMeta: metav1.ObjectMeta{Name: of.Name, UID: "a"}}
+	object := object("", "shop")
 	has := func(what, image string, period, again time.Duration, bundle string) {
 		t.Helper()
 		left, err := p.Poll(t.Context(), object, catalogs.Place{Image: image}, period)
@@ -64,4 +62,13 @@ func TestPoller(t *testing.T) {
 		t.Error("the catalog is not forgotten")
 	}
 	has("after it was forgotten", missing, 0, 0, "till.v1.0.0")
+
+	before := object.DeepCopy()
+	object.UID = "c"
+	if all.Of(before) == nil || all.Of(object) != nil {
+		t.Error("an object that was created again has the catalog of the deleted one before it is read")
+	}
+	if _, err := p.Poll(t.Context(), object, catalogs.Place{Image: r.Host + "/shop:none"}, 0); err == nil || all.Get(of) != nil {
+		t.Errorf("an object that was created again and cannot be read has the catalog %v of the deleted one, error %v", all.Get(of), err)
+	}
 }

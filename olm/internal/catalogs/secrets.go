@@ -13,9 +13,10 @@ import (
 	"github.com/operon-framework/operon/internal/ship/image/pulled"
 )
 
-// Connect gives the catalogs a connection, for Secrets with credentials. They are read when they are needed, and not kept.
+// Connect gives the catalogs a connection, for the objects that name them, and for Secrets with credentials. Secrets are read when they are
+// needed, and not kept.
 func (c *Catalogs) Connect(manager ctrl.Manager) error {
-	c.reader = manager.GetAPIReader()
+	c.reader, c.objects = manager.GetAPIReader(), manager.GetClient()
 	return nil
 }
 

@@ -56,7 +56,7 @@ func periodOf(image *v1.ImageSource) time.Duration {
 // Observe implements operon.Observer.
 func (c *Composer) Observe(_ context.Context, catalog *v1.ClusterCatalog, _ *operon.Observed) error {
 	status, key := &catalog.Status, client.ObjectKeyFromObject(catalog)
-	loaded, failed := c.Catalogs.Catalogs.Get(key), c.Catalogs.Last(key)
+	loaded, failed := c.Catalogs.Catalogs.Of(catalog), c.Catalogs.Last(key)
 	if catalog.Spec.AvailabilityMode == v1.ModeUnavailable {
 		status.ResolvedSource, status.LastUnpacked, status.Packages, status.Broken = nil, nil, 0, nil
 		c.set(catalog, v1.Serving, metav1.ConditionFalse, v1.ReasonUserSpecifiedUnavailable, "spec.availabilityMode is Unavailable")

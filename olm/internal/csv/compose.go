@@ -153,7 +153,10 @@ func (c *Composer) Compose(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 		return err
 	}
 	p.requirements = requirements
-	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Missing: require.Missing(requirements), Predecessor: n.waits(), NotUpgradeable: stays}
+	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Missing: require.Missing(requirements), NotUpgradeable: stays}
+	if p.facts.Predecessor, err = n.waits(ctx, out, p.granted); err != nil {
+		return err
+	}
 	if err := n.replaced(ctx, out, &p.facts); err != nil {
 		return err
 	}

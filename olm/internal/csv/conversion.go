@@ -10,11 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 )
@@ -81,10 +83,14 @@ func (c *Composer) convert(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 		if err != nil {
 			return err
 		}
-		if !found || waitsToConvert(crd, one, p) || equality.Semantic.DeepEqual(crd.Spec.Conversion, one.Conversion) {
-			continue
+		switch {
+		case !found || waitsToConvert(crd, one, p):
+		case !equality.Semantic.DeepEqual(crd.Spec.Conversion, one.Conversion):
+			err = apply(ctx, c.client, one.CRD, one.Conversion)
+		case p.facts.Unavailable == "":
+			err = store(ctx, c.client, crd)
 		}
-		if err := apply(ctx, c.client, one.CRD, one.Conversion); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -125,7 +131,20 @@ func apply(ctx context.Context, writer client.Writer, crd string, conversion *ap
 	return nil
 }
 
-// stopConverting ends the conversion of a kind, if it still leads to the namespace of the operator.
+// store changes the version in which the objects of a kind are stored to that of the bundle. The plan has not, because nothing converted them.
+func store(ctx context.Context, writer client.Writer, crd *apiextensionsv1.CustomResourceDefinition) error {
+	patch, err := contents.StorePatch(crd)
+	if err == nil && patch != nil {
+		err = writer.Patch(ctx, crd, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(conversionManager))
+	}
+	if err != nil {
+		return fmt.Errorf("change in which version objects of CustomResourceDefinition %s are stored: %w", crd.Name, err)
+	}
+	return nil
+}
+
+// stopConverting ends the conversion of a kind, if it still leads to the namespace of the operator. If the version has not written it, another
+// version has.
 func stopConverting(ctx context.Context, writer client.Writer, reader client.Reader, csv *v1alpha1.ClusterServiceVersion, name string) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := reader.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
@@ -134,13 +153,17 @@ func stopConverting(ctx context.Context, writer client.Writer, reader client.Rea
 	if to := clientOf(crd); to == nil || to.Service == nil || to.Service.Namespace != csv.Namespace {
 		return nil
 	}
+	written := func(one metav1.ManagedFieldsEntry) bool { return one.Manager == conversionManager }
+	if !slices.Contains(csv.Status.Conversions, name) && !slices.ContainsFunc(crd.ManagedFields, written) {
+		return nil // it is that of an operator without a ClusterServiceVersion
+	}
 	return apply(ctx, writer, name, &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter})
 }
 
 // endConversions ends the conversion of the kinds whose versions the operator converted, unless the next version converts them, or the version
-// before, to which a failed upgrade returns.
+// before, to which a failed upgrade returns. A version that was held has converted nothing, but may have been left the kinds of the version before.
 func endConversions(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, others []v1alpha1.ClusterServiceVersion, out *operon.Finalization) error {
-	for _, name := range csv.Status.Conversions {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(csv.Status.Conversions, conversionsOf(csv))))) {
 		if slices.ContainsFunc(others, func(other v1alpha1.ClusterServiceVersion) bool { return continues(csv, &other, name) }) {
 			continue
 		}
@@ -151,10 +174,11 @@ func endConversions(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, ot
 	return nil
 }
 
-// continues reports whether another version of the operator converts a kind when one is deleted.
+// continues reports whether another version converts a kind when one is deleted: it does so now, or belongs to the same operator.
 func continues(deleted, other *v1alpha1.ClusterServiceVersion, kind string) bool {
 	if other.UID == deleted.UID || other.DeletionTimestamp != nil || other.Status.Phase == v1alpha1.PhaseDeleting {
 		return false
 	}
-	return (other.Spec.Replaces == deleted.Name || other.Name == deleted.Spec.Replaces) && slices.Contains(conversionsOf(other), kind)
+	same := other.Spec.Replaces == deleted.Name || other.Name == deleted.Spec.Replaces
+	return slices.Contains(other.Status.Conversions, kind) || same && slices.Contains(conversionsOf(other), kind)
 }

@@ -164,8 +164,11 @@ func (n *neighbors) ours(object client.Object) bool {
 	if labels[render.LabelOwnerKind] != "ClusterServiceVersion" || labels[render.LabelOwnerNamespace] != n.csv.Namespace {
 		return false
 	}
-	owner := labels[render.LabelOwner]
-	return owner == render.Labels(n.csv)[render.LabelOwner] || n.csv.Spec.Replaces != "" && owner == operon.Name(63, n.csv.Spec.Replaces) ||
+	owner, replaces := labels[render.LabelOwner], n.csv.Spec.Replaces
+	if n.after != nil && replaces == n.after.Name {
+		replaces = "" // before a downgrade
+	}
+	return owner == render.Labels(n.csv)[render.LabelOwner] || replaces != "" && owner == operon.Name(63, replaces) ||
 		n.before != nil && owner == render.Labels(n.before)[render.LabelOwner]
 }
 

@@ -17,6 +17,7 @@ import (
 	coreplan "github.com/operon-framework/operon/internal/core/plan"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/plan"
 )
@@ -31,7 +32,7 @@ func (*Composer) Finalize(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 	if err := endConversions(ctx, csv, others.Items, out); err != nil {
 		return err
 	}
-	if err := deleteLeft(ctx, csv, out.Client()); err != nil {
+	if err := deleteLeft(ctx, csv, others.Items, out.Client()); err != nil {
 		return err
 	}
 	return deleteUnadopted(ctx, csv, others.Items, out.Client())
@@ -45,10 +46,10 @@ func deleteUnadopted(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, o
 	var before *v1alpha1.ClusterServiceVersion
 	for i := range others {
 		other := &others[i]
-		if other.Spec.Replaces == csv.Name && other.DeletionTimestamp == nil {
+		if phase.Replaces(other, csv) && other.DeletionTimestamp == nil {
 			return nil
 		}
-		if other.Name == csv.Spec.Replaces && other.DeletionTimestamp == nil {
+		if phase.Replaces(csv, other) && other.DeletionTimestamp == nil {
 			before = other
 		}
 		owners[string(other.UID)] = true

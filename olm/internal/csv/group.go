@@ -66,7 +66,7 @@ func (c *Composer) group(ctx context.Context, csv *v1alpha1.ClusterServiceVersio
 
 // limited returns why an operator would get more than the ServiceAccount of its group has.
 func (c *Composer) limited(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, in render.Group, account client.ObjectKey) (phase.Problem, error) {
-	missing, err := limit.Grants(ctx, c.Cluster, account, render.Permissions(csv, in))
+	missing, err := limit.Grants(ctx, c.Cluster, account, slices.Concat(render.Permissions(csv, in), render.Delegations(csv, in)))
 	if err != nil || len(missing) == 0 {
 		return phase.Problem{}, err
 	}

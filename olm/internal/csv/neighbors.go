@@ -15,6 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/group"
+	"github.com/operon-framework/operon/olm/internal/installplan"
 )
 
 // neighbors are the other ClusterServiceVersions that matter to one.
@@ -37,11 +38,11 @@ func neighborsOf(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *
 		other := &list.Items[i]
 		switch {
 		case other.UID == csv.UID || other.Copied():
-		case other.Namespace == csv.Namespace && other.Name == csv.Spec.Replaces:
+		case phase.Replaces(csv, other):
 			n.before = other
-		case other.Namespace == csv.Namespace && other.Spec.Replaces == csv.Name && phase.RolledBack(other):
+		case phase.Replaces(other, csv) && phase.RolledBack(other):
 			n.before = other
-		case other.Namespace == csv.Namespace && other.Spec.Replaces == csv.Name:
+		case phase.Replaces(other, csv):
 			if other.DeletionTimestamp == nil && (n.after == nil || older(other, n.after)) { // of several, one takes over
 				n.after = other
 			}
@@ -119,9 +120,9 @@ func plansOf(ctx context.Context, out *operon.Composition, csv *v1alpha1.Cluster
 	}), nil
 }
 
-// unfinished reports whether there are plans of a version, and none is complete. A version without a plan was applied by hand.
-func unfinished(plans []v1alpha1.InstallPlan) bool {
-	return len(plans) > 0 && !slices.ContainsFunc(plans, func(one v1alpha1.InstallPlan) bool { return one.Status.Phase == v1alpha1.PlanComplete })
+// unfinished reports whether none of the plans of a version is complete. One that no plan has written was applied by hand, and needs none.
+func unfinished(csv *v1alpha1.ClusterServiceVersion, plans []v1alpha1.InstallPlan) bool {
+	return (len(plans) > 0 || installplan.Wrote(csv)) && !slices.ContainsFunc(plans, func(one v1alpha1.InstallPlan) bool { return one.Status.Phase == v1alpha1.PlanComplete })
 }
 
 func older(a, b client.Object) bool {
@@ -132,16 +133,26 @@ func older(a, b client.Object) bool {
 	return a.GetNamespace()+"/"+a.GetName() < b.GetNamespace()+"/"+b.GetName()
 }
 
-// waits returns why the version that this one replaces does not step back yet, or an empty string.
-func (n *neighbors) waits() string {
+// waits returns why the version that this one replaces does not step back yet, or an empty string. A version whose plan was deleted before it granted
+// permissions waits too, even if that version has stepped back: the permissions of that version would be enough until it is deleted.
+func (n *neighbors) waits(ctx context.Context, out *operon.Composition, granted string) (string, error) {
 	if n.before == nil || n.installed() {
-		return ""
+		return "", nil
 	}
-	switch n.before.Status.Phase {
-	case v1alpha1.PhaseReplacing, v1alpha1.PhaseDeleting:
-		return ""
+	back := n.before.Status.Phase == v1alpha1.PhaseReplacing || n.before.Status.Phase == v1alpha1.PhaseDeleting
+	if back && granted != "" {
+		return "", nil
 	}
-	return fmt.Sprintf("waiting until %s is being replaced: its phase is %s", n.before.Name, n.before.Status.Phase)
+	plans, err := plansOf(ctx, out, n.csv)
+	switch {
+	case err != nil:
+		return "", err
+	case len(plans) == 0 && unfinished(n.csv, plans):
+		return fmt.Sprintf("waiting for an InstallPlan, because that of %s was deleted. If no Subscription makes another one, delete the ClusterServiceVersion", n.csv.Name), nil
+	case back:
+		return "", nil
+	}
+	return fmt.Sprintf("waiting until %s is being replaced: its phase is %s", n.before.Name, n.before.Status.Phase), nil
 }
 
 // installed reports whether this version has taken over already.
@@ -184,7 +195,7 @@ func (n *neighbors) replaced(ctx context.Context, out *operon.Composition, facts
 	}
 	if n.csv.Status.Phase == v1alpha1.PhaseSucceeded { // one that lacks something must not keep what the plan waits for
 		plans, err := plansOf(ctx, out, n.after)
-		if err != nil || unfinished(plans) {
+		if err != nil || unfinished(n.after, plans) {
 			return err
 		}
 	}

@@ -248,10 +248,14 @@ var leftKinds = []schema.GroupVersionKind{
 	admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"), admissionv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"),
 }
 
-// deleteLeft deletes what OLM made for a version that is deleted, as far as nothing of this manager has taken its place.
-func deleteLeft(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, in client.Client) error {
+// deleteLeft deletes what OLM made for a version that is deleted, as far as nothing of this manager has taken its place, and no other version
+// has it too: that goes on if an upgrade is given up.
+func deleteLeft(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, others []v1alpha1.ClusterServiceVersion, in client.Client) error {
 	n := &neighbors{csv: csv}
 	names := render.WebhookNames(csv) // the next version takes them over
+	shared := func(one metav1.OwnerReference) bool {
+		return slices.ContainsFunc(others, func(other v1alpha1.ClusterServiceVersion) bool { return other.UID == one.UID && other.UID != csv.UID })
+	}
 	for _, kind := range leftKinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -261,7 +265,7 @@ func deleteLeft(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, in cli
 		}
 		for i := range list.Items {
 			left := &list.Items[i]
-			if left.Labels[plan.OwnerLabel] != "" || slices.Contains(names, left.Name) {
+			if left.Labels[plan.OwnerLabel] != "" || slices.Contains(names, left.Name) || slices.ContainsFunc(left.OwnerReferences, shared) {
 				continue
 			}
 			// +operon:kind:group=rbac.authorization.k8s.io,resource=clusterroles

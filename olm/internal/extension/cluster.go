@@ -11,13 +11,13 @@ import (
 	"github.com/Masterminds/semver/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
 
 	v1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/phase"
 )
 
 // versions are the versions of an operator that a ClusterExtension installed.
@@ -36,15 +36,16 @@ func versionsOf(ctx context.Context, of *v1.ClusterExtension, out *operon.Compos
 		return versions{}, err
 	}
 	var found versions
-	replaced := map[string]bool{}
 	for i := range list.Items {
 		if one := &list.Items[i]; belongs(one, of) {
 			found.all = append(found.all, one)
-			replaced[one.Spec.Replaces] = replaced[one.Spec.Replaces] || one.DeletionTimestamp == nil
 		}
 	}
 	for _, one := range found.all {
-		if one.DeletionTimestamp == nil && !replaced[one.Name] {
+		replaced := slices.ContainsFunc(found.all, func(other *v1alpha1.ClusterServiceVersion) bool {
+			return other.DeletionTimestamp == nil && phase.Replaces(other, one)
+		})
+		if one.DeletionTimestamp == nil && !replaced {
 			found.tip = one
 		}
 	}
@@ -67,8 +68,7 @@ func belongs(csv *v1alpha1.ClusterServiceVersion, of *v1.ClusterExtension) bool 
 
 // worked reports whether a version was installed completely, even if it does not work now.
 func worked(csv *v1alpha1.ClusterServiceVersion, of *v1.ClusterExtension) bool {
-	return of.Status.Install != nil && of.Status.Install.Bundle.Name == csv.Name || csv.Status.Phase == v1alpha1.PhaseSucceeded ||
-		slices.ContainsFunc(csv.Status.History, func(one v1alpha1.PhaseEntry) bool { return one.Phase == v1alpha1.PhaseSucceeded })
+	return of.Status.Install != nil && of.Status.Install.Bundle.Name == csv.Name || phase.Worked(&csv.Status)
 }
 
 // settled reports whether one version is installed, and no other one exists.
@@ -135,7 +135,7 @@ func (c *Composer) offers(ctx context.Context, filter *v1.CatalogFilter, out *op
 		if one.Spec.AvailabilityMode == v1.ModeUnavailable {
 			continue
 		}
-		loaded := c.Catalogs.Get(types.NamespacedName{Name: one.Name})
+		loaded := c.Catalogs.Of(one)
 		if loaded == nil {
 			return nil, true, retry("the ClusterCatalog %s was not read yet", one.Name)
 		}

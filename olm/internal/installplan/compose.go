@@ -44,6 +44,12 @@ const AnnotationRestores = "olm.restores"
 // Subscription makes it for a version that another lifecycle manager has installed.
 const AnnotationTakesOver = "olm.takes-over"
 
+// annotationWritten is on ClusterServiceVersions that a plan wrote.
+const annotationWritten = "olm.written-by-plan"
+
+// Wrote reports whether a plan wrote a version. Without a complete plan, its bundle may not be written completely.
+func Wrote(csv *v1alpha1.ClusterServiceVersion) bool { return csv.Annotations[annotationWritten] != "" }
+
 // Reasons of the Ready condition of a plan.
 const (
 	ReasonRequiresApproval = "RequiresApproval"
@@ -279,12 +285,13 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.InstallPlan, object
 	if w.before, err = version(ctx, of.Namespace, objects.Typed.Spec.Replaces, out); err != nil {
 		return err
 	}
+	annotate(objects.CSV, annotationWritten, "true")
 	if err := w.declare(ctx, objects.CSV); err != nil {
 		return err
 	}
 	undecided := len(p.declarations)
 	for _, crd := range objects.CRDs {
-		if err := c.definition(ctx, w, contents.PackageOf(objects.Typed), crd); err != nil {
+		if err := c.definition(ctx, w, objects.Typed, crd); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,7 @@ import (
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/contents"
 )
 
@@ -23,8 +25,8 @@ import (
 const annotationDigest = "olm.crd-digest"
 
 // definition declares a CustomResourceDefinition. One that exists is only changed if all stored objects survive, and no stored version is
-// removed. Plans of several namespaces may have the same one, which the first of them writes. own is the package of the bundle.
-func (c *Composer) definition(ctx context.Context, w *writing, own string, wanted *unstructured.Unstructured) error {
+// removed. Plans of several namespaces may have the same one, which the first of them writes. It stays as the newest of the operators needs it.
+func (c *Composer) definition(ctx context.Context, w *writing, csv *v1alpha1.ClusterServiceVersion, wanted *unstructured.Unstructured) error {
 	of, p, out := w.of, w.pass, w.out
 	group, _, _ := unstructured.NestedString(wanted.Object, "spec", "group")
 	if err := contents.ReservedGroup(wanted.GetName(), group); err != nil {
@@ -34,20 +36,33 @@ func (c *Composer) definition(ctx context.Context, w *writing, own string, wante
 	if err != nil {
 		return err
 	}
-	live := metadataOf(wanted)
+	live := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: wanted.GetName()}}
 	exists, err := out.Get(ctx, live)
 	if err != nil {
 		return err
+	}
+	judged := wanted
+	if contents.HasConversion(csv, wanted.GetName()) {
+		judged = wanted.DeepCopy()
+		annotate(judged, crdcompat.ConversionAnnotation, "operator")
+		if err := contents.KeepStored(wanted, live); err != nil {
+			return err
+		}
 	}
 	w.begun = w.begun || exists && isChild(live, of)
 	if !exists || isChild(live, of) {
 		p.later(func() { out.Child(wanted, operon.Orphan()) })
 		return nil
 	}
-	if err := unowned(ctx, of, own, wanted, out); err != nil {
+	newer, err := w.unowned(ctx, csv, wanted, live)
+	if err != nil {
 		return err
 	}
-	report, err := crdcompat.Check(ctx, c.config, nil, wanted)
+	if newer {
+		p.existed(wanted)
+		return nil
+	}
+	report, err := crdcompat.Check(ctx, c.config, nil, judged)
 	if apierrors.IsForbidden(err) {
 		return c.readStored(ctx, of, wanted, p, out)
 	}

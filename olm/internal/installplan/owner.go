@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/blang/semver/v4"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,28 +20,61 @@ import (
 )
 
 // unowned refuses a CustomResourceDefinition that another operator uses, if that is one of another package, or if it needs a version that
-// would not be served any more. own is the package of the definition.
-func unowned(ctx context.Context, of *v1alpha1.InstallPlan, own string, wanted *unstructured.Unstructured, out *operon.Composition) error {
+// would not be served any more. It reports whether the definition is that of a newer version of the operator, which is installed in another
+// namespace: that of csv would drop the fields that are new.
+func (w *writing) unowned(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, wanted *unstructured.Unstructured, live *apiextensionsv1.CustomResourceDefinition) (newer bool, err error) {
 	var list v1alpha1.ClusterServiceVersionList
-	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
-		return err
+	if err := w.out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+		return false, err
 	}
+	own := contents.PackageOf(csv)
 	for i := range list.Items {
 		other := &list.Items[i]
-		version, owns := owned(other, wanted.GetName())
-		if !owns || concerns(of, other) || other.Copied() {
+		if concerns(w.of, other) || other.Copied() {
 			continue
 		}
-		if name := contents.PackageOf(other); own != "" && name != "" && name != own {
-			return refusal{ReasonForeignObject, fmt.Sprintf("CustomResourceDefinition %s belongs to %s in the namespace %s, an operator of the package %s",
+		owns := slices.ContainsFunc(other.Spec.CustomResourceDefinitions.Owned, func(one v1alpha1.CRDDescription) bool { return one.Name == live.Name })
+		if name := contents.PackageOf(other); owns && own != "" && name != "" && name != own {
+			return false, refusal{ReasonForeignObject, fmt.Sprintf("CustomResourceDefinition %s belongs to %s in the namespace %s, an operator of the package %s",
 				wanted.GetName(), other.Name, other.Namespace, name)}
 		}
-		if !serves(wanted, version) {
-			return refusal{ReasonUnsafeCRD, fmt.Sprintf("CustomResourceDefinition %s: %s in the namespace %s needs the version %s, which would not be served any more: upgrade it first",
+		newer = newer || owns && isNewer(other, csv)
+		if version := loses(other, wanted, live); version != "" && err == nil {
+			err = refusal{ReasonUnsafeCRD, fmt.Sprintf("CustomResourceDefinition %s: %s in the namespace %s needs the version %s, which would not be served any more: upgrade it first",
 				wanted.GetName(), other.Name, other.Namespace, version)}
 		}
 	}
-	return nil
+	if newer {
+		return true, nil // nothing changes
+	}
+	return false, err
+}
+
+// isNewer reports whether a version is newer than another one, and has written its definitions.
+func isNewer(csv, than *v1alpha1.ClusterServiceVersion) bool {
+	if csv.DeletionTimestamp != nil || csv.Status.PermissionsDigest == "" && csv.Status.Phase != v1alpha1.PhaseSucceeded {
+		return false
+	}
+	one, oneErr := semver.Parse(csv.Spec.Version)
+	other, otherErr := semver.Parse(than.Spec.Version)
+	return oneErr == nil && otherErr == nil && one.GT(other)
+}
+
+// loses returns a version of a definition that an operator provides, or needs and has now, and that would not be served any more, or an empty string.
+func loses(csv *v1alpha1.ClusterServiceVersion, wanted *unstructured.Unstructured, live *apiextensionsv1.CustomResourceDefinition) string {
+	crds := csv.Spec.CustomResourceDefinitions
+	needed := slices.Clone(crds.Owned)
+	for _, one := range crds.Required {
+		if slices.ContainsFunc(live.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served && v.Name == one.Version }) {
+			needed = append(needed, one)
+		}
+	}
+	for _, one := range needed {
+		if one.Name == live.Name && !serves(wanted, one.Version) {
+			return one.Version
+		}
+	}
+	return ""
 }
 
 // extensionOf returns a reference to the ClusterExtension that made a plan, or nil. Its versions get the reference, and belong to it.
@@ -61,16 +96,6 @@ func isForeign(of *v1alpha1.InstallPlan) bool {
 func concerns(of *v1alpha1.InstallPlan, csv *v1alpha1.ClusterServiceVersion) bool {
 	return csv.Namespace == of.Namespace &&
 		(csv.Name == of.Annotations[AnnotationReplaces] || slices.Contains(of.Spec.ClusterServiceVersionNames, csv.Name))
-}
-
-// owned returns the version of a definition that an operator provides.
-func owned(csv *v1alpha1.ClusterServiceVersion, definition string) (string, bool) {
-	for _, crd := range csv.Spec.CustomResourceDefinitions.Owned {
-		if crd.Name == definition {
-			return crd.Version, true
-		}
-	}
-	return "", false
 }
 
 // serves reports whether a definition serves a version.

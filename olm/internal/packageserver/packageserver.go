@@ -111,7 +111,7 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey) (*v1.PackageMani
 		return nil, err
 	}
 	for i := range sources {
-		loaded := r.Catalogs.Get(client.ObjectKeyFromObject(&sources[i]))
+		loaded := r.Catalogs.Of(&sources[i])
 		if loaded == nil {
 			continue
 		}
@@ -139,7 +139,7 @@ func (r *Reader) List(ctx context.Context, namespace string) ([]*v1.PackageManif
 }
 
 func (r *Reader) manifests(of *v1alpha1.CatalogSource) []*packages.Manifest {
-	if loaded := r.Catalogs.Get(client.ObjectKeyFromObject(of)); loaded != nil {
+	if loaded := r.Catalogs.Of(of); loaded != nil {
 		return loaded.Manifests()
 	}
 	return nil

@@ -136,7 +136,7 @@ func (c *Composer) Observe(_ context.Context, source *v1alpha1.CatalogSource, _ 
 	if source.Spec.Image == "" && !inConfigMap(source) {
 		status.ConnectionState.Address = source.Spec.Address
 	}
-	if loaded := c.Catalogs.Catalogs.Get(key); loaded != nil {
+	if loaded := c.Catalogs.Catalogs.Of(source); loaded != nil {
 		status.Digest, status.Packages, status.Broken = loaded.Digest, loaded.Packages(), loaded.Problems()
 		if place := loaded.Place(); place.ConfigMap != "" {
 			status.ConfigMap = &v1alpha1.ConfigMapReference{Name: place.ConfigMap, Namespace: source.Namespace, ResourceVersion: place.Version}

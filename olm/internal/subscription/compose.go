@@ -24,6 +24,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/resolve"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/installplan"
@@ -156,11 +157,7 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *na
 	if loaded := n.loaded[next.Catalog]; loaded != nil {
 		image = loaded.Image(next.Name)
 	}
-	wanted := planOf(of.Namespace, planName(of.Name, next.Name, source, image, outcome.Installed), map[string]string{installplan.AnnotationBundles: next.Name + "=" + source})
-	if outcome.Installed != "" {
-		wanted.Annotations[installplan.AnnotationReplaces] = outcome.Installed
-	}
-	wanted.Spec.Generation = n.generation(of, wanted.Name)
+	wanted := n.planFor(of, next.Name, source, image, outcome.Installed)
 	live := wanted.DeepCopy()
 	found, err := out.Get(ctx, live)
 	if err != nil {
@@ -182,19 +179,24 @@ func (c *Composer) install(ctx context.Context, of *v1alpha1.Subscription, n *na
 			keepPlan(of, before, out) // what it has not written is still missing when somebody removes the cause
 		}
 	}
-	if found && live.Status.Phase == v1alpha1.PlanComplete && !n.exist[next.Name] {
+	if found && live.Status.Phase == v1alpha1.PlanComplete && n.exist[next.Name] == nil {
 		// The plan is not declared, and so deleted. Then the same one is made again. With out.Wait, it would stay.
 		p.problem, p.reason, p.message = conditionPending, ReasonInstalling, fmt.Sprintf("%s was deleted: a new InstallPlan installs it again", next.Name)
 		return nil
 	}
 	out.Child(declared(wanted, of.Spec.Package, next.Name, approvalOf(of)))
-	p.plan = wanted
 	if !found {
-		p.problem, p.reason, p.message = conditionPending, ReasonInstalling, fmt.Sprintf("the InstallPlan %s installs %s", wanted.Name, next.Name)
+		p.begins(wanted, next.Name)
 		return nil
 	}
 	p.report(live, out)
 	return nil
+}
+
+// begins reports a plan that does not exist yet.
+func (p *pass) begins(plan *v1alpha1.InstallPlan, version string) {
+	p.plan, p.problem, p.reason = plan, conditionPending, ReasonInstalling
+	p.message = fmt.Sprintf("the InstallPlan %s installs %s", plan.Name, version)
 }
 
 // report reports a plan that is not complete.
@@ -230,6 +232,22 @@ func (c *Composer) keep(of *v1alpha1.Subscription, n *namespace, outcome resolve
 		}
 		p.report(live, out)
 	}
+	n.resume(of, out, p)
+}
+
+// resume declares another plan for a version that exists and has never worked, if that of the version was deleted, such as because the catalog has
+// another bundle for it: nothing else writes the rest.
+func (n *namespace) resume(of *v1alpha1.Subscription, out *operon.Composition, p *pass) {
+	csv, loaded := n.exist[p.chosen], n.loaded[keyOf(of)]
+	if csv == nil || !installplan.Wrote(csv) || phase.Worked(&csv.Status) || loaded == nil || loaded.Image(csv.Name) == "" ||
+		slices.ContainsFunc(n.plans, func(one v1alpha1.InstallPlan) bool {
+			return slices.Contains(one.Spec.ClusterServiceVersionNames, csv.Name)
+		}) {
+		return
+	}
+	wanted := n.planFor(of, csv.Name, keyOf(of).String(), loaded.Image(csv.Name), csv.Spec.Replaces)
+	out.Child(declared(wanted, of.Spec.Package, csv.Name, approvalOf(of)))
+	p.begins(wanted, csv.Name)
 }
 
 // plansOf returns the plans of a Subscription.
@@ -298,6 +316,16 @@ func planOf(namespace, name string, annotations map[string]string) *v1alpha1.Ins
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "InstallPlan"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations},
 	}
+}
+
+// planFor returns the plan for a version that replaces another one, if that is not empty.
+func (n *namespace) planFor(of *v1alpha1.Subscription, version, source, image, replaces string) *v1alpha1.InstallPlan {
+	wanted := planOf(of.Namespace, planName(of.Name, version, source, image, replaces), map[string]string{installplan.AnnotationBundles: version + "=" + source})
+	if replaces != "" {
+		wanted.Annotations[installplan.AnnotationReplaces] = replaces
+	}
+	wanted.Spec.Generation = n.generation(of, wanted.Name)
+	return wanted
 }
 
 // declared returns a plan for a version of a package, with the fields that the Subscription sets. spec.approved of a plan that waits for approval belongs to the person

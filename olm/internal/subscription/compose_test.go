@@ -86,3 +86,18 @@ func TestInOrder(t *testing.T) {
 		}
 	}
 }
+
+// The result of a resolution is kept for namespaces with Subscriptions, and no others.
+func TestResultsAreForgotten(t *testing.T) {
+	t.Parallel()
+	c := &Composer{}
+	for _, name := range []string{"shops", "banks"} {
+		n := &namespace{problem: resolve.Problem{Namespace: name}, subscribed: map[string]bool{name: true}}
+		if _, err := c.resolve(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, kept := c.results["banks"]; !kept || len(c.results) != 1 {
+		t.Errorf("the results are %v, want that of the namespace with a Subscription", c.results)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,13 +30,15 @@ type namespace struct {
 	health  []v1alpha1.CatalogHealth
 	loaded  map[types.NamespacedName]*catalogs.Loaded
 	digests []string
-	plans   []v1alpha1.InstallPlan
+	// subscribed are the namespaces with a Subscription.
+	subscribed map[string]bool
+	plans      []v1alpha1.InstallPlan
 	// pending are the versions that exist and are not installed yet, by the Subscription that installs them.
 	pending map[string]string
 	// rolledBack are the versions that exist and were given up, by name.
 	rolledBack map[string]*v1alpha1.ClusterServiceVersion
-	// exist are the names of the versions that exist, also of those that are being deleted.
-	exist map[string]bool
+	// exist are the versions that exist, by name, also those that are being deleted.
+	exist map[string]*v1alpha1.ClusterServiceVersion
 	// foreign are the versions that another lifecycle manager has installed, by name. Their permissions are not granted by a plan yet.
 	foreign map[string]*v1alpha1.ClusterServiceVersion
 	// loading means that this manager has not read a catalog yet that an earlier one has read. Its status need not change when that is done.
@@ -53,7 +56,7 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 			return nil, err
 		}
 	}
-	n := &namespace{problem: resolve.Problem{Namespace: name}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}, rolledBack: map[string]*v1alpha1.ClusterServiceVersion{}, foreign: map[string]*v1alpha1.ClusterServiceVersion{}, exist: map[string]bool{}}
+	n := &namespace{problem: resolve.Problem{Namespace: name}, subscribed: map[string]bool{}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}, rolledBack: map[string]*v1alpha1.ClusterServiceVersion{}, foreign: map[string]*v1alpha1.ClusterServiceVersion{}, exist: map[string]*v1alpha1.ClusterServiceVersion{}}
 	csvs.Items = slices.DeleteFunc(csvs.Items, func(one v1alpha1.ClusterServiceVersion) bool { return one.Copied() })
 	n.plans = slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool { return one.Namespace != name })
 	running := map[string]bool{} // by name, without versions that step back
@@ -62,7 +65,7 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 		if one.Namespace != name {
 			continue
 		}
-		n.exist[one.Name] = true
+		n.exist[one.Name] = one
 		if phase.RolledBack(one) {
 			n.rolledBack[one.Name] = one
 		}
@@ -77,12 +80,13 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 	}
 	for i := range sources.Items {
 		if one := &sources.Items[i]; one.Namespace == name || one.Namespace == c.Global {
-			n.add(one, c.Catalogs.Get(client.ObjectKeyFromObject(one)))
+			n.add(one, c.Catalogs.Of(one))
 		}
 	}
 	owners := map[string]string{}
 	for i := range subscriptions.Items {
 		one := &subscriptions.Items[i]
+		n.subscribed[one.Namespace] = true
 		if one.Namespace != name || one.DeletionTimestamp != nil {
 			continue
 		}
@@ -227,6 +231,7 @@ func (c *Composer) resolve(n *namespace) (resolve.Result, error) {
 	if c.results == nil {
 		c.results = map[string]resolved{}
 	}
+	maps.DeleteFunc(c.results, func(name string, _ resolved) bool { return !n.subscribed[name] })
 	c.results[n.problem.Namespace] = resolved{digest, result}
 	return result, nil
 }

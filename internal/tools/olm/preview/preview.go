@@ -145,6 +145,13 @@ func (p *previewer) without(step *olm.Step) string {
 func (p *previewer) definition(ctx context.Context, wanted *unstructured.Unstructured) error {
 	object := Object{Kind: wanted.GetKind(), Name: wanted.GetName(), Action: Unknown}
 	defer func() { p.Objects = append(p.Objects, object) }()
+	for _, one := range p.next.Spec.Webhooks {
+		if slices.Contains(one.ConversionCRDs, wanted.GetName()) {
+			if err := unstructured.SetNestedField(wanted.Object, "operator", "metadata", "annotations", crdcompat.ConversionAnnotation); err != nil {
+				return err
+			}
+		}
+	}
 	report, err := crdcompat.Check(ctx, p.config, nil, wanted)
 	if apierrors.IsForbidden(err) {
 		p.lack("what %s does to stored objects: %v", wanted.GetName(), err)
