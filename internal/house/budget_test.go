@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 173_500
+const totalLines = 174_000
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -56,7 +56,7 @@ var budgets = map[string]budget{
 	"cluster/internal/instance":   {2270, 19}, // with kubeconfigs that outlive crashes, the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/sim":        {2420, 5},  // with sources of claims
 
-	"olm/internal/csv": {2180, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
+	"olm/internal/csv": {2250, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
 	// Nine stages on one cluster, and the operator as a process with what its pods have.
 	"internal/ship/bundle/bundletest": {2390, 8},
 	// What the lifecycle manager makes of a CSV, counted a second time, and upgrade graphs.
