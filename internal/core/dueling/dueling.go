@@ -45,8 +45,15 @@ type Change struct {
 // Ledger records the recent repairs of the children of one object. The zero value is empty. It is
 // not safe for concurrent use.
 type Ledger struct {
-	known map[place]*entry
-	swept time.Time
+	known   map[place]*entry
+	updated map[plan.ID]update
+	swept   time.Time
+}
+
+// update is the last update of a child by the operator itself.
+type update struct {
+	content string
+	at      time.Time
 }
 
 // place is the subject of a contest.
@@ -84,12 +91,28 @@ func (l *Ledger) Repaired(child plan.ID, changes []Change, now time.Time) {
 	}
 }
 
-// entry returns the entry of a place, or one that is not stored if there are too many.
+// Updated records that the operator gave a child another content, which is identified by its hash.
+func (l *Ledger) Updated(child plan.ID, content string, now time.Time) {
+	if l.updated == nil {
+		l.updated = map[plan.ID]update{}
+	}
+	l.updated[child] = update{content, now}
+}
+
+// Kept reports whether a child still has the content of its last update, as far as that was in the last Peace: then no other client has
+// reverted it, and the next update is a new decision of the operator.
+func (l *Ledger) Kept(child plan.ID, content string) bool {
+	last, known := l.updated[child]
+	return known && last.content == content
+}
+
 // Forget forgets the repairs of a child that was left to others on purpose. When it is a child again, a new history begins.
 func (l *Ledger) Forget(child plan.ID) {
 	maps.DeleteFunc(l.known, func(at place, _ *entry) bool { return at.child == child })
+	delete(l.updated, child)
 }
 
+// entry returns the entry of a place, or one that is not stored if there are too many.
 func (l *Ledger) entry(at place) *entry {
 	if l.known[at] != nil {
 		return l.known[at]
@@ -136,6 +159,7 @@ func (l *Ledger) sweep(now time.Time) {
 	}
 	l.swept = now
 	maps.DeleteFunc(l.known, func(_ place, e *entry) bool { return e.peaceful(now) })
+	maps.DeleteFunc(l.updated, func(_ plan.ID, u update) bool { return now.Sub(u.at) >= Peace })
 }
 
 func (e *entry) put(by string, now time.Time) {

@@ -116,6 +116,35 @@ func times(n int, apart time.Duration, changes ...dueling.Change) func(*dueling.
 	}
 }
 
+// A child keeps the content of its last update until another client changes it, or it is left to others. What was long ago is forgotten.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	l := &dueling.Ledger{}
+	if l.Kept(web, "") {
+		t.Error("a child is kept that was never updated")
+	}
+	l.Updated(web, "a", start)
+	l.Updated(web, "b", start)
+	for content, want := range map[string]bool{"b": true, "a": false, "": false} {
+		if got := l.Kept(web, content); got != want {
+			t.Errorf("%q is kept: %t, want %t", content, got, want)
+		}
+	}
+	if l.Kept(other, "b") {
+		t.Error("another child is kept, too")
+	}
+	times(1, 0, dueling.Change{})(l)
+	l.Repaired(other, nil, start.Add(dueling.Peace))
+	if l.Kept(web, "b") {
+		t.Error("an update is still known after the time of peace")
+	}
+	l.Updated(web, "b", start)
+	l.Forget(web)
+	if l.Kept(web, "b") {
+		t.Error("a child that was left to others is kept")
+	}
+}
+
 // A new change is reverted at once, whatever else is contested in the same child.
 func TestNewChangeIsNotHeldBack(t *testing.T) {
 	t.Parallel()

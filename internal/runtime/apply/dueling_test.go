@@ -128,6 +128,38 @@ func TestContests(t *testing.T) {
 	}
 }
 
+// A composition that depends on other objects may change back and forth. Nobody else changes the child, and so that is no contest.
+func TestCompositionThatChangesBack(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	var mode atomic.Value
+	mode.Store("0")
+	w.Run(boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
+		out.Child(boxtest.ConfigMap(b.Name, map[string]string{"mode": mode.Load().(string)}))
+		return nil
+	}))
+	b := w.Box("swings", nil)
+	w.IsReady(b)
+	for i := range 10 {
+		wanted := strconv.Itoa((i + 1) % 2)
+		mode.Store(wanted)
+		w.Poke(b)
+		w.Eventually("the child to follow", func(ctx context.Context) error {
+			child := w.EmptyConfigMap(b.Name)
+			err := w.Client.Get(ctx, client.ObjectKeyFromObject(child), child)
+			if err == nil && child.Data["mode"] != wanted {
+				return fmt.Errorf("it has %v", child.Data)
+			}
+			return err
+		})
+		w.Must(w.Client.Get(t.Context(), client.ObjectKeyFromObject(b), b))
+		if c := meta.FindStatusCondition(b.Status.Conditions, "Contested"); c != nil {
+			t.Fatalf("after %d changes, there is a condition %+v", i+1, c)
+		}
+	}
+	w.IsReady(b)
+}
+
 // writesTo returns the operator's writes to a ConfigMap.
 func writesTo(requests *boxtest.Traffic, name string) []string {
 	var writes []string

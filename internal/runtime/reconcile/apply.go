@@ -172,6 +172,9 @@ func (c *carrier) remember(action, done plan.Action) {
 	switch done.Verb {
 	case plan.Repair, plan.Recreate, plan.Update:
 		c.known.duels.Repaired(done.ID(), c.undoes(action), c.clock.Now())
+		if done.Verb == plan.Update {
+			c.known.duels.Updated(done.ID(), action.Desired.GetAnnotations()[plan.HashAnnotation], c.clock.Now())
+		}
 	case plan.Release:
 		c.known.duels.Forget(done.ID())
 	}

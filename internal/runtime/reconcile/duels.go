@@ -36,6 +36,9 @@ func (c *carrier) undoes(action plan.Action) []dueling.Change {
 	case plan.Recreate:
 		return []dueling.Change{{}}
 	case plan.Update:
+		if c.known.duels.Kept(action.ID(), action.Live.Hash) {
+			return nil // the composition depends on other objects, which may change back and forth
+		}
 		// A client that replaces a child as a whole drops the hash of the last apply, and so it looks as if
 		// the composition had changed. The composition is the same each time.
 		by, to := c.overwriter(action), action.Desired.GetAnnotations()[plan.HashAnnotation]
