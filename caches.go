@@ -41,6 +41,11 @@ func (p *parts) kindsCached(scheme *runtime.Scheme) (map[schema.GroupKind]bool, 
 // of them, and caches them. Without it, a list must select objects by labels.
 var Everything client.ListOption = author.Everything
 
+// SharedCache is an option of List, in addition to Everything and client.InNamespace. It reads the namespace from one cache of all
+// namespaces in which the operator works. Without it, each namespace that is listed has a watch and a cache of its own. Lists by labels
+// always share a cache.
+var SharedCache client.ListOption = author.SharedCache
+
 // numerous are the kinds that have many or large objects in a cluster, most of them irrelevant to an operator.
 var numerous = map[schema.GroupKind]bool{
 	{Kind: "Secret"}:    true,

@@ -31,7 +31,8 @@ func (r reader) Get(ctx context.Context, object client.Object) (bool, error) {
 // List reads the objects in the owner's namespace that have the labels. The owner is reconciled again whenever one of
 // them is created, changed or deleted. Labels are required, because they limit the cache, unless an option selects:
 // client.MatchingLabelsSelector, client.HasLabels or Everything. client.InNamespace chooses another namespace, or with
-// "" all of them. The objects are ordered by namespace and name.
+// "" all of them. The objects are ordered by namespace and name. With client.UnsafeDisableDeepCopy, they are those of the cache, and must
+// not be changed.
 func (r reader) List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error {
 	return r.from.List(ctx, list, labels, options...)
 }

@@ -19,15 +19,18 @@ type watching[T client.Object] struct {
 	watcher Watcher[T]
 }
 
-// Watch implements rest.Watcher: it begins with what there is, whatever version of it a client
-// knows, which clients take for what it is. It listens first, then lists, so that no change falls between
-// the two.
+// Watch implements rest.Watcher: it begins with what there is. It listens first, then lists, so that no change falls between
+// the two. A client that continues at a version has to list again: what was deleted since then is not known here.
 func (w *watching[T]) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	initial := options != nil && options.SendInitialEvents != nil && *options.SendInitialEvents
+	if options != nil && options.ResourceVersion != "" && options.ResourceVersion != "0" && !initial {
+		return nil, apierrors.NewResourceExpired("the server keeps no history: list the objects again")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	one := &watched[T]{
 		storage: w, selects: selectionOf(options), end: cancel, known: map[identity]string{},
 		results: make(chan watch.Event), changes: newQueue[T](),
-		bookmark: options != nil && options.AllowWatchBookmarks && options.SendInitialEvents != nil && *options.SendInitialEvents,
+		bookmark: initial && options.AllowWatchBookmarks,
 	}
 	objects, err := one.listen(ctx)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -34,6 +35,22 @@ func TestAWatchBeginsWithoutAGap(t *testing.T) {
 	r.listener.Gone(configMap("c", "1"))    // nobody knew of it
 	r.listener.Gone(configMap("b", "4"))
 	expect(t, seen, "DELETED b 4")
+}
+
+// A client that continues at a version has to list again, because deletions since then are not known. One that begins does not.
+func TestAWatchThatContinues(t *testing.T) {
+	t.Parallel()
+	for version, expires := range map[string]bool{"": false, "0": false, "5": true} {
+		for _, initial := range []bool{false, true} {
+			seen, err := (&told{}).storage().Watch(t.Context(), &internalversion.ListOptions{ResourceVersion: version, SendInitialEvents: &initial})
+			if apierrors.IsResourceExpired(err) != (expires && !initial) {
+				t.Errorf("at the version %q, with initial events %t: %v", version, initial, err)
+			}
+			if err == nil {
+				seen.Stop()
+			}
+		}
+	}
 }
 
 // A role may tell of all that there is before it returns.

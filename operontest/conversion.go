@@ -129,12 +129,20 @@ func (c *Conversions) RoundTrip(t testing.TB) {
 	}
 }
 
+// fitTries is how many objects are made to see whether any is valid.
+const fitTries = 100
+
 // Fuzz is RoundTrip as a target of `go test -fuzz`, which generates other objects in each run.
 func (c *Conversions) Fuzz(f *testing.F) {
 	f.Helper()
 	trips, err := c.trips()
 	if err != nil {
 		f.Fatal(err)
+	}
+	for _, way := range trips {
+		if err := way.explore(sourceOf([]byte{1}), fitTries); isUnfit(err) {
+			f.Fatal(err) // otherwise the target would pass without an object
+		}
 	}
 	for seed := range 4 {
 		f.Add([]byte{byte(seed), 1, 2, 3, 4, 5, 6, 7})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/bundle/create"
-	"github.com/operon-framework/operon/internal/tools/doctor"
 )
 
 func newBundle() *cobra.Command {
@@ -127,7 +126,7 @@ For a bundle, name the older version with --against. The exit code is 1 if there
 			return err
 		}
 		if list {
-			return doctor.List(command.OutOrStdout(), bundle.Rules(), lintLook())
+			return printRules(command.OutOrStdout(), output, bundle.Rules())
 		}
 		if len(args) == 0 {
 			return usageError{errors.New("want a directory with a bundle")}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/ship/bundle/check"
-	"github.com/operon-framework/operon/internal/tools/doctor"
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
@@ -48,7 +47,7 @@ all bundles. The exit code is 1 if a bundle or a package did not pass.`,
 			return usageError{fmt.Errorf("--jobs %d: want a number above 0", options.Jobs)}
 		}
 		if list {
-			return doctor.List(command.OutOrStdout(), check.Rules(), lintLook())
+			return printRules(command.OutOrStdout(), output, check.Rules())
 		}
 		if len(args) == 0 {
 			return usageError{errors.New("want a directory with bundles")}

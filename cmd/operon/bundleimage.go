@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -66,8 +67,17 @@ func readable(b *bundle.Bundle) error {
 // bundleFiles returns the files of a bundle that belong into its image.
 func bundleFiles(dir string) ([]image.File, error) {
 	files, err := image.Tree(dir)
-	return slices.DeleteFunc(files, func(file image.File) bool {
+	if err != nil {
+		return nil, err
+	}
+	files = slices.DeleteFunc(files, func(file image.File) bool {
 		top, _, _ := strings.Cut(file.Path, "/")
 		return top != "manifests" && top != "metadata" && top != "tests"
-	}), err
+	})
+	for _, file := range files {
+		if file.Link != "" {
+			return nil, fmt.Errorf("%s is a symbolic link, which lifecycle managers refuse: replace it by the file", filepath.Join(dir, file.Path))
+		}
+	}
+	return readOnly(files), nil
 }

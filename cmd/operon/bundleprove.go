@@ -28,7 +28,7 @@ func proveBundle(ctx context.Context, of bundletest.Proof) (_ *bundletest.Proven
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	progress := report.NewProgress(progressTo(), progressShown(os.Stderr), lookOf(os.Stderr))
+	progress := report.NewProgress(progressTo(os.Stderr), progressShown(os.Stderr), lookOf(os.Stderr))
 	defer progress.Close()
 	found, options, stop, err := v.test(ctx, folder, progress)
 	if err = errors.Join(err, stop()); err != nil {

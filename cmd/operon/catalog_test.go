@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +31,42 @@ func TestMistakesInCallsOfCatalog(t *testing.T) {
 		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
 		}
+	}
+}
+
+// Images are made of catalogs without problems. Links are left out of a catalog, and refused in a bundle.
+func TestImagesOfCatalogs(t *testing.T) {
+	t.Parallel()
+	dir, out := filepath.Join(t.TempDir(), "catalog"), filepath.Join(t.TempDir(), "image.tar")
+	if got := operon(t, "catalog", "render", bundles, "--image", "r.example.com/{package}:{version}", "--to", dir); got.code != 0 {
+		t.Fatalf("exit %d\n%s", got.code, got.stderr)
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "bell", "link")); err != nil {
+		t.Fatal(err)
+	}
+	if got := operon(t, "catalog", "image", dir, "--image", "catalog:1", "--tar", out); got.code != 0 {
+		t.Errorf("exit %d\n%s", got.code, got.stderr)
+	}
+	if archive, err := os.ReadFile(out); err != nil || strings.Contains(string(archive), "passwd") {
+		t.Errorf("the image contains the link, or cannot be read: %v", err)
+	}
+	file := filepath.Join(dir, "bell", "catalog.yaml")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(content), "defaultChannel: ", "defaultChannel: x", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := operon(t, "catalog", "image", dir, "--image", "catalog:1", "--tar", out); got.code != exitFailed || !strings.Contains(got.stderr, "the catalog has problems") {
+		t.Errorf("exit %d\n%s", got.code, got.stderr)
+	}
+	bundle := t.TempDir()
+	if err := errors.Join(os.CopyFS(bundle, os.DirFS(bundles+"/lamp")), os.Symlink("lamp.yaml", filepath.Join(bundle, "manifests", "link"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := operon(t, "bundle", "image", bundle, "--image", "lamp:1", "--tar", out); got.code != exitFailed || !strings.Contains(got.stderr, "link") {
+		t.Errorf("exit %d\n%s", got.code, got.stderr)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -44,8 +45,8 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 		if err != nil {
 			return err
 		}
-		if problems := read.AllProblems(); len(problems) > 0 {
-			return fmt.Errorf("the catalog has problems: run operon catalog validate %s; the first one is: %w", args[0], problems[0])
+		if read.Check(); len(read.AllProblems()) > 0 {
+			return fmt.Errorf("the catalog has problems: run operon catalog validate %s; the first one is: %w", args[0], read.AllProblems()[0])
 		}
 		how.labels = map[string]string{configsLabel: "/" + configsDir}
 		return how.make(command, "operon catalog image", func(context.Context, string) ([]image.File, error) { return catalogFiles(args[0]) })
@@ -53,11 +54,22 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 	return command
 }
 
-// catalogFiles returns the files of a catalog in the directory of the image.
+// catalogFiles returns the files of a catalog in the directory of the image. Links are no part of a catalog, and managers refuse them.
 func catalogFiles(dir string) ([]image.File, error) {
 	files, err := image.Tree(dir)
+	files = slices.DeleteFunc(files, func(file image.File) bool { return file.Link != "" })
 	for i := range files {
 		files[i].Path = configsDir + "/" + files[i].Path
 	}
-	return files, err
+	return readOnly(files), err
+}
+
+// readOnly returns files with the same modes wherever they come from, such as a checkout of somebody with another umask.
+func readOnly(files []image.File) []image.File {
+	for i := range files {
+		if files[i].Mode = 0o644; files[i].Folder {
+			files[i].Mode = 0o755
+		}
+	}
+	return files
 }

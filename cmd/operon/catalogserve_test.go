@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -132,6 +133,15 @@ func TestCatalogCacheOnly(t *testing.T) {
 	dir, cache := renderedCatalog(t), t.TempDir()
 	if got := operon(t, "catalog", "serve", dir, "--cache-only", "--cache-dir", cache); got.code != 0 || got.stdout != "2 packages, 3 bundles in "+cache+"\n" {
 		t.Errorf("exit %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	err := filepath.WalkDir(cache, func(path string, entry fs.DirEntry, err error) error {
+		if info, statErr := os.Stat(path); err == nil && statErr == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 == 0 {
+			t.Errorf("%s has the mode %s: a server that runs as another user cannot read it", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 	testaid.Write(t, filepath.Join(dir, "bell", "catalog.yaml"), "schema: olm.package\nname: bell\n")
 	got := operon(t, "catalog", "serve", dir, "--cache-only")

@@ -27,7 +27,7 @@ func newCluster() *cobra.Command {
 		Long: `Start, inspect and stop local Kubernetes clusters: etcd, kube-apiserver, kube-controller-manager,
 kube-scheduler and simulated nodes in one process, ready in about a second.
 
-Every command has the flag --cluster (default $OPERON_CLUSTER, or "default").`,
+Every command except list has the flag --cluster (default $OPERON_CLUSTER, or "default").`,
 		Example: `  operon cluster up
   operon cluster up --cluster big --nodes 100
   operon cluster up --node container

@@ -71,7 +71,7 @@ no longer has are removed. The command waits until the operator is ready, or rep
 		if options.Replicas < 1 {
 			return usageError{fmt.Errorf("--replicas %d: want at least 1", options.Replicas)}
 		}
-		options.Dir, options.Progress = directoryOf(args), command.ErrOrStderr()
+		options.Dir, options.Progress = directoryOf(args), progressTo(command.ErrOrStderr())
 		result, err := deploy.Run(command.Context(), options)
 		if err != nil {
 			return err
@@ -89,13 +89,18 @@ func argFlag(set *pflag.FlagSet, args *[]string) {
 	set.StringArrayVar(args, "arg", nil, "pass `ARGUMENT` to the operator, such as --arg=--color=red; may be repeated")
 }
 
-// targetFlags add the flags that choose a deployment.
+// targetFlags adds the flags that choose a deployment, and the one that limits the time.
 func targetFlags(command *cobra.Command, target *deploy.Target) {
+	placeFlags(command, target)
+	command.Flags().DurationVar(&target.Timeout, "timeout", deploy.DefaultTimeout, "time limit of the command")
+}
+
+// placeFlags adds the flags that choose a deployment.
+func placeFlags(command *cobra.Command, target *deploy.Target) {
 	whereFlags(command, &target.Where)
 	set := command.Flags()
 	set.StringVarP(&target.Namespace, "namespace", "n", "", "namespace of the operator (default: its name and -system)")
 	set.StringVar(&target.Main, "main", "", "`DIR` of the main package, if the project has several")
-	set.DurationVar(&target.Timeout, "timeout", deploy.DefaultTimeout, "time limit of the command")
 }
 
 func printDeployed(out io.Writer, result *deploy.Result) error {

@@ -32,7 +32,7 @@ runs, or that runs on this machine with the default port, is found; for others, 
 could not be read is listed at the end.`,
 		Example: `  operon explain memcached/example-memcached
   operon explain memcached/example-memcached -n team-a -o json
-  kubectl port-forward deploy/memcached-operator 8081 &
+  kubectl --context staging -n memcached-operator-system port-forward deploy/memcached-operator 8081 &
   operon explain memcached/example-memcached --context staging --endpoint 127.0.0.1:8081`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || strings.Count(args[0], "/") != 1 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -114,7 +115,7 @@ func globalFlags(root *cobra.Command) {
 	set.BoolVarP(&global.verbose, "verbose", "v", false, "print what the Kubernetes client libraries log")
 	set.BoolVarP(&global.quiet, "quiet", "q", false, "print no progress, only results and errors")
 	set.StringVar(&global.color, "color", colorAuto, "`WHEN` to use colors: auto, always or never; auto honors $NO_COLOR")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+	root.PersistentPreRunE = func(command *cobra.Command, _ []string) error {
 		switch global.color {
 		case colorAuto, colorAlways, colorNever:
 		default:
@@ -126,7 +127,7 @@ func globalFlags(root *cobra.Command) {
 		if !global.verbose {
 			klog.SetLogger(logr.Discard()) // client libraries return their errors; their logs are for developers
 		}
-		return nil
+		return checkTimeout(command)
 	}
 }
 
@@ -136,6 +137,26 @@ func colored(file *os.File) bool {
 		return term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
 	}
 	return global.color == colorAlways
+}
+
+// progressTo returns the writer for lines about the progress of a command, which are written to w unless --quiet is set.
+func progressTo(w io.Writer) io.Writer {
+	if global.quiet {
+		return io.Discard
+	}
+	return w
+}
+
+// checkTimeout rejects a time limit that leaves no time.
+func checkTimeout(command *cobra.Command) error {
+	limit := command.Flags().Lookup("timeout")
+	if limit == nil || !limit.Changed {
+		return nil
+	}
+	if duration, err := command.Flags().GetDuration("timeout"); err == nil && duration <= 0 {
+		return usageError{fmt.Errorf("--timeout %s: want a duration above 0, such as 2m", limit.Value)}
+	}
+	return nil
 }
 
 // progressShown reports whether progress is printed to a file: to a terminal, unless --quiet is set.

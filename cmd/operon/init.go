@@ -64,13 +64,10 @@ No file is overwritten, and a command that fails leaves nothing behind.`,
 			role := scaffold.FromAnsible{Dir: directoryOf(args), Domain: chart.Domain, Group: chart.Group, Version: chart.Version, Kind: chart.Kind, CI: chart.CI}
 			return initProject(command, role, args, dryRun)
 		}
-		wanted.Dir = directoryOf(args)
-		asked := newQuestions(command)
-		asked.ask("domain", "Domain of your API groups", &wanted.Domain, scaffold.DefaultDomain, scaffold.CheckDomain)
-		asked.ask("module", "Path of the Go module", &wanted.Module, scaffold.DefaultModule(wanted.Dir, wanted.Domain), scaffold.CheckModule)
-		if err := asked.err; err != nil {
-			return err
+		if chart.Group != "" || chart.Version != "" || chart.Kind != "" {
+			return usageError{errors.New("--group, --version and --kind are for projects without Go: use --from, or add a kind later with `operon create api`")}
 		}
+		wanted.Dir = directoryOf(args)
 		return initProject(command, wanted, args, dryRun)
 	}
 	return command
@@ -96,7 +93,11 @@ func initFromChart(command *cobra.Command, wanted scaffold.FromChart, args []str
 }
 
 // tell prints the current step, for steps that take long.
-func tell(doing string) { fmt.Fprintln(os.Stderr, doing) }
+func tell(doing string) {
+	if !global.quiet {
+		fmt.Fprintln(os.Stderr, doing)
+	}
+}
 
 // carryOut writes or shows the planned changes, and prints the next steps.
 func carryOut(command *cobra.Command, plan *scaffold.Plan, dryRun bool) error {

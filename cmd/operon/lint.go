@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/tools/doctor"
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
@@ -52,7 +54,7 @@ To suppress a finding, write a comment at its place, or above the function or ty
 			return usageError{err}
 		}
 		if list {
-			return doctor.List(command.OutOrStdout(), doctor.Rules(), lintLook())
+			return printRules(command.OutOrStdout(), output, doctor.Rules())
 		}
 		return examine(command.Context(), command.OutOrStdout(), directoryOf(args), options, fix, output)
 	}
@@ -96,4 +98,25 @@ func examine(ctx context.Context, out io.Writer, dir string, options doctor.Opti
 		return exitError{code: exitFindings}
 	}
 	return nil
+}
+
+// listedRule is a rule, for programs.
+type listedRule struct {
+	Name     string        `json:"name"`
+	Severity rule.Severity `json:"severity"`
+	About    string        `json:"about"`
+	Reason   string        `json:"reason"`
+	Fix      string        `json:"fix"`
+}
+
+// printRules prints the rules of a check.
+func printRules(out io.Writer, output output, rules []*rule.Rule) error {
+	if output.format == formatSARIF {
+		return usageError{errors.New("--rules has the formats text, json and yaml: SARIF is for findings")}
+	}
+	listed := []listedRule{}
+	for _, one := range rules {
+		listed = append(listed, listedRule{one.Name, one.Severity, one.About, one.Reason, one.Fix})
+	}
+	return output.print(out, forms{text: func(out io.Writer) error { return doctor.List(out, rules, lintLook()) }, facts: listed})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func newLogs() *cobra.Command {
-	options := deploy.LogsOptions{}
+	options, tail := deploy.LogsOptions{}, int64(-1)
 	command := &cobra.Command{
 		Use:   "logs [DIR]",
 		Short: "Print the logs of an operator's pods",
@@ -21,10 +21,10 @@ func newLogs() *cobra.Command {
   operon logs --previous               # before the last restart`,
 		Args: oneDirectory,
 	}
-	targetFlags(command, &options.Target)
+	placeFlags(command, &options.Target)
 	set := command.Flags()
 	set.BoolVarP(&options.Follow, "follow", "f", false, "follow the logs until Ctrl-C, including those of new pods")
-	set.Int64Var(&options.Tail, "tail", -1, "`LINES` of each pod to show first; -1: all")
+	set.Int64Var(&tail, "tail", -1, "`LINES` of each pod to show first; -1: all")
 	set.DurationVar(&options.Since, "since", 0, "show only lines that are not older than this `DURATION`, such as 10m; 0: all")
 	set.StringVarP(&options.Container, "container", "c", "", "`CONTAINER` of the pods (default: the operator's)")
 	set.BoolVar(&options.Timestamps, "timestamps", false, "show the time at which each line was written")
@@ -34,14 +34,17 @@ func newLogs() *cobra.Command {
 		if err := resolveCluster(&options.Where); err != nil {
 			return err
 		}
-		if options.Tail < -1 {
-			return usageError{fmt.Errorf("--tail %d: want a number of lines, or -1 for all", options.Tail)}
+		if tail < -1 {
+			return usageError{fmt.Errorf("--tail %d: want a number of lines, or -1 for all", tail)}
 		}
 		if options.Since < 0 {
 			return usageError{fmt.Errorf("--since %s: want a duration such as 10m, or 0 for all lines", options.Since)}
 		}
 		if options.Follow && options.Previous {
 			return usageError{fmt.Errorf("--previous is about containers that have ended: remove --follow")}
+		}
+		if tail >= 0 {
+			options.Tail = &tail
 		}
 		options.Dir, options.Progress, options.Out = directoryOf(args), command.ErrOrStderr(), command.OutOrStdout()
 		return deploy.Logs(command.Context(), options)

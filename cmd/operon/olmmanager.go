@@ -106,7 +106,7 @@ containers.`,
 		if options.Image != "" && options.Push != "" {
 			return usageError{errors.New("--push is for an image that is made, and --image names an existing one: use one or the other")}
 		}
-		options.Progress = command.ErrOrStderr()
+		options.Progress = progressTo(command.ErrOrStderr())
 		options.Foretold = func(result *deploy.Result) error {
 			_, err := fmt.Fprintln(command.ErrOrStderr(), strings.Join(changed(result), "\n"))
 			return err
@@ -159,7 +159,7 @@ The manager's CRDs, with catalogs and groups, stay, unless you add --delete-crds
 		case options.HandBack && options.KeepOperators:
 			return usageError{errors.New("--hand-back keeps the operators, and leaves them to another manager: use it without --keep-operators")}
 		}
-		options.KeepData, options.Progress = !deleteCRDs, command.ErrOrStderr()
+		options.KeepData, options.Progress = !deleteCRDs, progressTo(command.ErrOrStderr())
 		removal, err := lifecycle.Uninstall(command.Context(), options)
 		if removal == nil {
 			return err

@@ -129,7 +129,7 @@ func (v *proving) run(ctx context.Context, out io.Writer) (err error) {
 		return unproven(err)
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	progress := report.NewProgress(progressTo(), progressShown(os.Stderr), lookOf(os.Stderr))
+	progress := report.NewProgress(progressTo(os.Stderr), progressShown(os.Stderr), lookOf(os.Stderr))
 	defer progress.Close()
 	found, options, stop, err := v.test(ctx, folder, progress)
 	if found == nil {
@@ -210,14 +210,6 @@ func (v *proving) printText(out io.Writer, found *report.Report, files []report.
 		out = os.Stderr // so standard output contains only the Role and can be written to a file
 	}
 	return report.Text(out, *found, lookOf(os.Stdout)(), files...)
-}
-
-// progressTo returns the writer for progress.
-func progressTo() io.Writer {
-	if global.quiet {
-		return io.Discard
-	}
-	return os.Stderr
 }
 
 // lookOf returns a function that returns the look of output to a file: colored and as wide as the terminal, or plain.

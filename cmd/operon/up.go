@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,6 +64,9 @@ everything that "operon up" installed.`,
 		}
 		if err := resolveCluster(&options.Where); err != nil {
 			return err
+		}
+		if options.Quiet = global.quiet; global.color != colorAuto {
+			options.Colors = new(colored(os.Stdout))
 		}
 		err := up.Run(command.Context(), options)
 		if _, is := errors.AsType[up.NotReadyError](err); is {

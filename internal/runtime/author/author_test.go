@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -134,12 +135,12 @@ func TestReads(t *testing.T) {
 		}
 	}
 	labels := client.MatchingLabels{"a": "b"}
-	for i, options := range [][]client.ListOption{nil, {client.InNamespace("")}, {Everything}} {
+	for i, options := range [][]client.ListOption{nil, {client.InNamespace("")}, {Everything}, {Everything, SharedCache}, {client.UnsafeDisableDeepCopy}} {
 		if err := out.List(t.Context(), &corev1.SecretList{}, labels, options...); err != nil {
 			t.Fatal(err)
 		}
-		want := watches.Selection{Namespace: []string{"a", "", "a"}[i], Labels: labels, Everything: i == 2}
-		if got := from.selected[i]; got.Namespace != want.Namespace || got.Everything != want.Everything || got.Labels["a"] != "b" {
+		want := watches.Selection{Namespace: []string{"a", "", "a", "a", "a"}[i], Labels: labels, Everything: i == 2 || i == 3, Shared: i == 3, Uncopied: i == 4}
+		if got := from.selected[i]; !reflect.DeepEqual(got, want) {
 			t.Errorf("selection %+v, want %+v", got, want)
 		}
 	}

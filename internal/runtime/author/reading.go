@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,7 +49,7 @@ func (r *reading) Get(ctx context.Context, object client.Object) (bool, error) {
 // List reads the objects in the owner's namespace that have the labels. The owner is reconciled again whenever one of them is
 // created, changed or deleted. labels are required because they limit memory use, unless an option selects:
 // client.MatchingLabelsSelector, client.HasLabels or Everything. client.InNamespace selects another namespace, or all
-// namespaces if it is "". The objects are ordered by namespace and name.
+// namespaces if it is "". The objects are ordered by namespace and name. With client.UnsafeDisableDeepCopy, they must not be changed.
 func (r *reading) List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error {
 	selection, err := r.selection(labels, options)
 	if err != nil {
@@ -67,11 +68,8 @@ func (r *reading) selection(labels client.MatchingLabels, options []client.ListO
 	opts := client.ListOptions{Namespace: r.owner.GetNamespace()}
 	opts.ApplyOptions(options)
 	selection := watches.Selection{Namespace: opts.Namespace, Labels: labels, Selector: opts.LabelSelector}
-	for _, option := range options {
-		if option == Everything {
-			selection.Everything = true
-		}
-	}
+	selection.Everything, selection.Shared = slices.Contains(options, Everything), slices.Contains(options, SharedCache)
+	selection.Uncopied = opts.UnsafeDisableDeepCopy != nil && *opts.UnsafeDisableDeepCopy
 	if opts.FieldSelector != nil || opts.Limit != 0 || opts.Continue != "" {
 		return selection, errors.New("only namespaces and labels select what is watched: field selectors, limits and continuations are not supported")
 	}
@@ -86,3 +84,12 @@ func (everything) ApplyToList(*client.ListOptions) {}
 
 // Everything allows List to read all objects of a kind, in one namespace or in all. All of them are stored in memory.
 var Everything client.ListOption = everything{}
+
+// sharedCache is the type of SharedCache.
+type sharedCache struct{}
+
+// ApplyToList implements client.ListOption.
+func (sharedCache) ApplyToList(*client.ListOptions) {}
+
+// SharedCache makes List read everything in a namespace from a cache of all namespaces.
+var SharedCache client.ListOption = sharedCache{}

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/operon-framework/operon/internal/core/rotation"
 )
@@ -28,7 +29,7 @@ func Of(cert *x509.Certificate, times rotation.Times) rotation.Certificate {
 
 // Contains reports whether a bundle in PEM has the certificate with an ID.
 func Contains(bundle []byte, id string) bool {
-	certs, err := ParseAuthorities(bundle)
+	certs, err := ParseCertificates(bundle)
 	if err != nil {
 		return false
 	}
@@ -42,6 +43,16 @@ func Contains(bundle []byte, id string) bool {
 
 // ParseAuthorities parses one or more CA certificates.
 func ParseAuthorities(data []byte) ([]*x509.Certificate, error) {
+	all, err := ParseCertificates(data)
+	if err == nil && slices.ContainsFunc(all, func(cert *x509.Certificate) bool { return !cert.IsCA }) {
+		return nil, errors.New("there is a certificate of no CA in it")
+	}
+	return all, err
+}
+
+// ParseCertificates parses one or more certificates. In the bundle of a server whose certificate is signed by itself, such as those of
+// cert-manager's SelfSigned issuers, that certificate stands in place of a CA.
+func ParseCertificates(data []byte) ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	for {
 		var block *pem.Block
@@ -54,9 +65,6 @@ func ParseAuthorities(data []byte) ([]*x509.Certificate, error) {
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, err
-		}
-		if !cert.IsCA {
-			return nil, errors.New("there is a certificate of no CA in it")
 		}
 		all = append(all, cert)
 	}

@@ -46,7 +46,7 @@ func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, err
 		return nil, err
 	}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
-		return &guard{tokens: tokens, access: access, log: log, next: next, known: cache.NewLRUExpireCache(most), unknown: cache.NewLRUExpireCache(most), questions: rate.NewLimiter(questionsEvery, questionsAtOnce)}, nil
+		return &guard{tokens: tokens, access: access, log: log, next: next, known: cache.NewLRUExpireCache(most), trusted: cache.NewLRUExpireCache(most), unknown: cache.NewLRUExpireCache(most), questions: rate.NewLimiter(questionsEvery, questionsAtOnce)}, nil
 	}, nil
 }
 
@@ -59,6 +59,8 @@ type guard struct {
 
 	// known and unknown contain the cached results, by key. Made-up tokens only displace each other.
 	known, unknown *cache.LRUExpireCache
+	// trusted are the keys of requests that were permitted when they were asked about last. They are not limited.
+	trusted *cache.LRUExpireCache
 	// questions limits the requests to the API server that unknown tokens cause.
 	questions *rate.Limiter
 }
@@ -92,11 +94,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // status returns the status code of the response to a request.
 func (g *guard) status(ctx context.Context, token, path string) (int, error) {
 	asked := key{sha256.Sum256([]byte(token)), path}
-	before, fresh := g.remembers(asked)
-	if fresh {
-		return before, nil
+	if status, fresh := g.remembers(asked); fresh {
+		return status, nil
 	}
-	if before != http.StatusOK && !g.questions.Allow() {
+	if _, trusted := g.trusted.Get(asked); !trusted && !g.questions.Allow() {
 		return http.StatusTooManyRequests, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, timing.patience)
@@ -123,6 +124,10 @@ func (g *guard) remember(asked key, status int) {
 		answers = g.unknown
 	}
 	answers.Add(asked, status, timing.remembered)
+	g.trusted.Remove(asked)
+	if status == http.StatusOK {
+		g.trusted.Add(asked, status, timing.trusted)
+	}
 }
 
 // ask queries the API server for the user of the token, and for the permissions of that user.

@@ -109,6 +109,15 @@ func (m *Migration) Run(ctx context.Context) error {
 	return nil
 }
 
+// resumed returns the token with which an API server continues a list whose snapshot has expired, or an empty string. Objects that were created
+// meanwhile need no migration.
+func resumed(err error) string {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return status.ErrStatus.Continue
+	}
+	return ""
+}
+
 // rewriteAll writes all objects that were not written since the migration began.
 func (m *Migration) rewriteAll(ctx context.Context, d Definition) (Mark, Count, error) {
 	mark := m.load(ctx, d)
@@ -117,7 +126,7 @@ func (m *Migration) rewriteAll(ctx context.Context, d Definition) (Mark, Count, 
 	for next := ""; ; {
 		page, err := m.Objects.List(ctx, next)
 		if apierrors.IsResourceExpired(err) && next != "" {
-			next = "" // the mark prevents objects from being written twice
+			next = resumed(err) // from the beginning, the mark prevents objects from being written twice
 			continue
 		}
 		if err != nil {

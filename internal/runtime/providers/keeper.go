@@ -20,9 +20,7 @@ import (
 // Assumptions: Keep is called for one owner at a time.
 type Keeper struct {
 	clock clock.PassiveClock
-	// process distinguishes marks of this process from others.
-	process string
-	gates   *gates
+	gates *gates
 
 	count func(kind, call, result string)
 
@@ -39,7 +37,7 @@ type owner struct {
 // NewKeeper returns an empty keeper. It calls count for each call, with the kind, the name of the call, and ok, away, denied,
 // refused or garbage.
 func NewKeeper(c clock.PassiveClock, count func(kind, call, result string)) *Keeper {
-	return &Keeper{clock: c, process: rand.Text(), count: count, gates: &gates{clock: c}, owners: map[types.NamespacedName]*owner{}}
+	return &Keeper{clock: c, count: count, gates: &gates{clock: c}, owners: map[types.NamespacedName]*owner{}}
 }
 
 // Forget removes the data about a deleted owner.
@@ -59,7 +57,7 @@ func (k *Keeper) remembered(t Task, ref external.Ref) *memory {
 		k.owners[t.Owner] = own
 	}
 	if own.resources[ref] == nil {
-		own.resources[ref] = &memory{}
+		own.resources[ref] = &memory{by: rand.Text()}
 	}
 	return own.resources[ref]
 }
@@ -81,6 +79,8 @@ func (k *Keeper) forgetOne(t Task, ref external.Ref) {
 // memory is the data of this process about one resource.
 type memory struct {
 	wanted
+	// by distinguishes marks of this memory from those of other processes, and of this process before it forgot the owner.
+	by string
 	// seen is the last observation of id, for the given desired state. It is valid until due.
 	seen *external.Observation[any]
 	id   string
@@ -133,11 +133,11 @@ type mark struct {
 
 // of updates the mark from the recorded entry. Another process may be using its mark. The time for that is measured by the
 // clock of this process, from when it first saw the mark.
-func (m *mark) of(entry external.Entry, process string, limit time.Duration, now time.Time) {
-	if entry.Token == "" || m.token == entry.Token && (entry.By == process) == !m.began.IsZero() {
+func (m *mark) of(entry external.Entry, own string, limit time.Duration, now time.Time) {
+	if entry.Token == "" || m.token == entry.Token && (entry.By == own) == !m.began.IsZero() {
 		return
 	}
-	if entry.By == process {
+	if entry.By == own {
 		*m = mark{token: entry.Token, began: now, made: m.made} // the response to our write was lost, and no call was made
 		return
 	}

@@ -101,7 +101,7 @@ func (r *run) item(ref external.Ref, d Declared, declared bool) *item {
 func (r *run) read(it *item) {
 	it.Entry, it.Recorded = r.Record.Entries[it.Ref]
 	now, m := r.clock.Now(), it.memory
-	m.mark.of(it.Entry, r.process, it.kind.Limit, now)
+	m.mark.of(it.Entry, m.by, it.kind.Limit, now)
 	it.Called, it.Open = m.called, now.Before(m.open)
 	it.Expired = now.Sub(m.began) > it.kind.Limit
 	it.Fresh = now.Before(m.fresh)
@@ -388,7 +388,7 @@ func (r *run) edit(ctx context.Context, items []*item) {
 func (r *run) change(it *item) {
 	switch it.action.Verb {
 	case external.MarkIt:
-		entry := external.Entry{Token: cmp.Or(it.Entry.Token, rand.Text()), By: r.process, Orphan: it.Policy.Orphan}
+		entry := external.Entry{Token: cmp.Or(it.Entry.Token, rand.Text()), By: it.memory.by, Orphan: it.Policy.Orphan}
 		r.Record.Entries[it.Ref] = entry
 		it.memory.mark = mark{token: entry.Token, began: r.clock.Now()}
 	case external.Note:

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/runtime/providers"
@@ -75,6 +77,25 @@ func TestNotedLater(t *testing.T) {
 	}
 	if result := d.keep(thing{}, "one"); result.Outcome.Kind() != outcome.KindDone || s.next != 1 {
 		t.Errorf("afterwards: %v, made %d", result.Outcome, s.next)
+	}
+}
+
+// An owner that is forgotten, because another shard has it meanwhile, and comes back may have a creation in doubt: it is not repeated.
+func TestForgottenMark(t *testing.T) {
+	t.Parallel()
+	s, st := newSystem(), &store{}
+	d := newDesk(t, newClock(), st, s)
+	s.after = func(string) error { return errors.New("the answer is lost") }
+	if result := d.keep(thing{}, "one"); result.Outcome.Kind() == outcome.KindDone || s.next != 1 {
+		t.Fatalf("made %d: %v", s.next, result.Outcome)
+	}
+	s.after = nil
+	for range 10 {
+		d.Forget(types.NamespacedName{Name: "owner"})
+		if result := d.keep(thing{}, "one"); result.Outcome.Kind() == outcome.KindDone || s.next != 1 {
+			t.Fatalf("made %d: %v", s.next, result.Outcome)
+		}
+		d.clock.Step(time.Minute)
 	}
 }
 

@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -77,7 +78,13 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, selection Se
 		return &UnboundedError{Kind: kind.Kind}
 	}
 	if !s.tracker.Wire.Namespaced(kind) {
+		if _, err := s.tracker.Wire.Endpoint(kind, form); err != nil && !isMissing(err) {
+			return err
+		}
 		selection.Namespace = "" // it has no meaning
+	}
+	if s.tracker.outside(selection.Namespace) {
+		selection.Shared = false
 	}
 	sc, index := selection.scope(kind, form)
 	if s.tracker.outside(selection.Namespace) {
@@ -90,9 +97,12 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, selection Se
 	if err != nil {
 		return err
 	}
-	objects, err := w.copies(index)
+	objects, err := w.ordered(index)
 	if err != nil {
 		return err
+	}
+	if !selection.Uncopied {
+		copyEach(objects)
 	}
 	list.GetObjectKind().SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	return meta.SetList(list, objects)
@@ -125,11 +135,11 @@ func (s *Session) Get(ctx context.Context, object client.Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	found, err := w.copies(at)
+	found, err := w.ordered(at)
 	if err != nil || len(found) == 0 {
 		return false, err
 	}
-	return true, resourceclient.Copy(found[0], object)
+	return true, resourceclient.Copy(found[0].DeepCopyObject(), object)
 }
 
 // UnboundedError reports that a list would hold every object of a kind in memory.
@@ -164,30 +174,34 @@ func (w *watch) read(index string) ([]any, error) {
 	return all, nil
 }
 
-// copies returns copies of the objects that are held under an index, which the caller may retain.
-func (w *watch) copies(index string) ([]runtime.Object, error) {
+// ordered returns the objects that are held under an index, by namespace and name. They must not be changed.
+func (w *watch) ordered(index string) ([]runtime.Object, error) {
 	found, err := w.read(index)
 	if err != nil {
 		return nil, err
 	}
-	copies := make([]runtime.Object, 0, len(found))
+	objects := make([]runtime.Object, 0, len(found))
 	for _, held := range found {
 		if object, ok := held.(runtime.Object); ok {
-			copies = append(copies, object.DeepCopyObject())
+			objects = append(objects, object)
 		}
 	}
-	slices.SortFunc(copies, byName)
-	return copies, nil
+	slices.SortFunc(objects, byName)
+	return objects, nil
+}
+
+// copyEach replaces objects by copies, which the caller may change and retain.
+func copyEach(objects []runtime.Object) {
+	for i, held := range objects {
+		objects[i] = held.DeepCopyObject()
+	}
 }
 
 func byName(a, b runtime.Object) int {
-	return strings.Compare(keyOf(a), keyOf(b))
-}
-
-func keyOf(o runtime.Object) string {
-	found, err := meta.Accessor(o)
-	if err != nil {
-		return ""
+	one, err := meta.Accessor(a)
+	other, otherErr := meta.Accessor(b)
+	if err != nil || otherErr != nil {
+		return 0
 	}
-	return found.GetNamespace() + separator + found.GetName()
+	return cmp.Or(strings.Compare(one.GetNamespace(), other.GetNamespace()), strings.Compare(one.GetName(), other.GetName()))
 }

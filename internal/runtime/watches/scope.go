@@ -58,7 +58,7 @@ func (s scope) indexes(object any) []string {
 		return []string{index(found.GetNamespace(), found.GetName())}
 	}
 	if s.keys == "" {
-		return []string{""}
+		return s.byNamespace(object)
 	}
 	if live, ok := object.(*plan.Live); ok {
 		return []string{live.Owner}
@@ -70,6 +70,18 @@ func (s scope) indexes(object any) []string {
 	values := s.values(found.GetLabels())
 	return []string{index("", values), index(found.GetNamespace(), values)}
 }
+
+// byNamespace returns the indexes of an object without its labels. Only a watch of all namespaces has readers of one of them.
+func (s scope) byNamespace(object any) []string {
+	found, ok := object.(metav1.Object)
+	if !ok || found.GetNamespace() == "" || s != s.shared() {
+		return []string{""}
+	}
+	return []string{"", index(found.GetNamespace(), "")}
+}
+
+// shared returns the scope of the watch of all objects of the kind that readers of different namespaces share.
+func (s scope) shared() scope { return scope{kind: s.kind, form: s.form} }
 
 func index(namespace, values string) string { return namespace + separator + values }
 
@@ -91,6 +103,10 @@ type Selection struct {
 	Selector labels.Selector
 	// Everything means that neither labels nor a selector are required.
 	Everything bool
+	// Shared means that everything in a namespace is read from a watch of all namespaces. With labels, it always is.
+	Shared bool
+	// Uncopied means that the caller does not change the objects, so that they need not be copied.
+	Uncopied bool
 }
 
 // scope returns the scope of the watch that serves a selection, and the index that the reader reads of it.
@@ -100,8 +116,11 @@ func (s Selection) scope(kind schema.GroupVersionKind, form resourceclient.Form)
 		sc.keys = strings.Join(slices.Sorted(maps.Keys(s.Labels)), ",")
 		return sc, index(s.Namespace, sc.values(s.Labels))
 	}
-	sc.namespace = s.Namespace
 	sc.selector = s.Merged().String()
+	if s.Shared && s.Namespace != "" && sc == sc.shared() {
+		return sc, index(s.Namespace, "")
+	}
+	sc.namespace = s.Namespace
 	return sc, ""
 }
 

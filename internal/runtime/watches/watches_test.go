@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -226,6 +227,69 @@ func TestReadsTrigger(t *testing.T) {
 	}
 	if _, err := s.Get(t.Context(), &unstructured.Unstructured{}); err == nil {
 		t.Error("an object without a kind is read")
+	}
+}
+
+// Everything in a namespace can be read from one watch of all namespaces. Changes elsewhere do not trigger its readers.
+func TestSharedWatch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	for _, at := range []types.NamespacedName{{Namespace: "elsewhere", Name: "c"}, {Namespace: "default", Name: "b"}, {Namespace: "default", Name: "a"}} {
+		b.api.put(at.Namespace, at.Name, map[string]string{"color": "red"})
+	}
+	names := func(s *watches.Session, namespace string) (names []string) {
+		list := &corev1.ConfigMapList{}
+		if err := s.List(t.Context(), list, watches.Selection{Namespace: namespace, Everything: true, Shared: true}); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range list.Items {
+			names = append(names, one.Name)
+		}
+		return names
+	}
+	s := b.session()
+	for namespace, want := range map[string][]string{"default": {"a", "b"}, "elsewhere": {"c"}, "empty": nil, "": {"a", "b", "c"}} {
+		if got := names(s, namespace); !slices.Equal(got, want) {
+			t.Errorf("in %q, %v are listed, want %v", namespace, got, want)
+		}
+	}
+	b.end(s)
+	if b.Watches() != 1 {
+		t.Errorf("%d watches are open, want 1", b.Watches())
+	}
+	s = b.session()
+	names(s, "default")
+	b.end(s)
+	b.api.put("elsewhere", "d", nil)
+	b.api.put("default", "e", nil)
+	b.triggered(trigger.ReadAppeared, "e")
+	b.end(b.session())
+	if b.Watches() != 0 {
+		t.Errorf("%d watches are open without readers", b.Watches())
+	}
+}
+
+// Objects are copied, unless the reader says that it does not change them.
+func TestUncopiedList(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.api.put("default", "a", map[string]string{"color": "red"})
+	s := b.session()
+	read := func(uncopied bool) map[string]string {
+		list := &corev1.ConfigMapList{}
+		if err := s.List(t.Context(), list, watches.Selection{Namespace: "default", Everything: true, Uncopied: uncopied}); err != nil || len(list.Items) != 1 {
+			t.Fatalf("%d objects are listed: %v", len(list.Items), err)
+		}
+		return list.Items[0].Labels
+	}
+	held := read(true)
+	read(false)["color"] = "blue"
+	if held["color"] != "red" {
+		t.Error("a reader that gets copies changes what is held")
+	}
+	held["color"] = "green"
+	if read(true)["color"] != "green" {
+		t.Error("the labels are copied")
 	}
 }
 

@@ -89,7 +89,7 @@ func (f files) current(_ context.Context, _ func(string) bool, now time.Time) (c
 	if err != nil {
 		return certificates{}, false, fmt.Errorf("certificates of webhooks in %s: %s: %w", f.folder, keyLeaf, err)
 	}
-	bundle, err := certificate.ParseAuthorities(read[keyBundle])
+	bundle, err := certificate.ParseCertificates(read[keyBundle])
 	if err != nil {
 		return certificates{}, false, fmt.Errorf("certificates of webhooks in %s: %s: %w", f.folder, keyBundle, err)
 	}
@@ -106,7 +106,7 @@ func with(bundle []*x509.Certificate, other []byte, now time.Time) []*x509.Certi
 	for _, cert := range bundle {
 		known[certificate.ID(cert)] = true
 	}
-	others, err := certificate.ParseAuthorities(other)
+	others, err := certificate.ParseCertificates(other)
 	if err != nil {
 		return bundle
 	}

@@ -64,6 +64,19 @@ func TestFolderOfAProject(t *testing.T) {
 			t.Errorf("%s: %+v, %v", from, found, err)
 		}
 	}
+	archive := filepath.Join(link, "web.tar")
+	if err := os.WriteFile(archive, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, ours := range [][]string{{archive}, {filepath.Join(dir, "web.tar")}, nil} {
+		found, err := readRevision(t.Context(), link, ours)
+		if err != nil || strings.HasSuffix(found.Commit, dirty) != (ours == nil) {
+			t.Errorf("with the outputs %q: %+v, %v", ours, found, err)
+		}
+	}
+	if err := os.Remove(archive); err != nil {
+		t.Fatal(err)
+	}
 	if found, err := readRevision(t.Context(), root, nil); err != nil || found.Folder != "" {
 		t.Errorf("at the root: %+v, %v", found, err)
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -128,7 +130,38 @@ func (b *Bundle) convert(set *changes.Set, out string) (Conversion, error) {
 		set.Create(path.Join(dir, "Dockerfile"), dockerfile(b.labelPairs(), false))
 		made.Changes = append(made.Changes, annotationsFile+" and Dockerfile are new")
 	}
-	return made, nil
+	if !b.Registry() {
+		return made, nil
+	}
+	return made, b.copyRest(set, dir)
+}
+
+// copyRest adds the files of metadata and tests that have no meaning for the conversion.
+func (b *Bundle) copyRest(set *changes.Set, dir string) error {
+	root, err := os.OpenRoot(b.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, top := range []string{metadataDir, path.Dir(testsDir)} {
+		err := fs.WalkDir(root.FS(), top, func(file string, entry fs.DirEntry, err error) error {
+			if file == top && errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil || !entry.Type().IsRegular() || b.metadata[file] != nil {
+				return err
+			}
+			content, err := fs.ReadFile(root.FS(), file)
+			if err == nil {
+				set.Create(path.Join(dir, file), content)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // converted returns the content of a manifest with its definitions in v1, and other objects of removed versions in those that replace them.

@@ -1,6 +1,7 @@
 package bundle_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +64,29 @@ func TestConvertCopies(t *testing.T) {
 		after, err := os.ReadFile(filepath.Join(out, "lamp-operator", "1.1.0", filepath.FromSlash(file)))
 		if err != nil || string(after) != string(before) {
 			t.Errorf("%s differs, %v", file, err)
+		}
+	}
+}
+
+// Files that have no meaning for the conversion are copied: tests, and what others keep in metadata.
+func TestConvertKeepsFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/lamp")); err != nil {
+		t.Fatal(err)
+	}
+	added := map[string]string{"tests/scorecard/config.yaml": "kind: Configuration\n", "metadata/reports/scan.json": "{}"}
+	for file, content := range added {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, _ := convert(t, dir)
+	for file, want := range added {
+		content, err := os.ReadFile(filepath.Join(out, "lamp-operator", "1.1.0", filepath.FromSlash(file)))
+		if err != nil || string(content) != want {
+			t.Errorf("%s is %q, %v", file, content, err)
 		}
 	}
 }

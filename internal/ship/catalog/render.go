@@ -158,6 +158,7 @@ func renderBundle(b *bundle.Bundle, image string) (*Bundle, error) {
 	for _, one := range b.CSV.Spec.RelatedImages {
 		made.RelatedImages = append(made.RelatedImages, Image(one))
 	}
+	made.addImages(b.CSV)
 	properties := propertiesOf(b)
 	if made.Image == "" {
 		if err := properties.objects(b); err != nil {
@@ -168,6 +169,19 @@ func renderBundle(b *bundle.Bundle, image string) (*Bundle, error) {
 	}
 	made.Properties = properties.all
 	return made, properties.err
+}
+
+// addImages adds the images of the operator's pods that the CSV does not list, so that a mirror of the catalog has them.
+func (b *Bundle) addImages(csv *bundle.CSV) {
+	for _, deployment := range csv.Spec.Install.Spec.Deployments {
+		pod := deployment.Spec.Template.Spec
+		for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
+			known := func(one Image) bool { return one.Image == container.Image }
+			if container.Image != "" && !slices.ContainsFunc(b.RelatedImages, known) {
+				b.RelatedImages = append(b.RelatedImages, Image{Image: container.Image})
+			}
+		}
+	}
 }
 
 // PropertiesOf returns the properties that a catalog has for a bundle with a CSV: its version, what it provides, and what it needs.

@@ -273,6 +273,6 @@ func (i *installed) tellWhy(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
 	said := &output{}
-	err := deploy.Logs(ctx, deploy.LogsOptions{Target: i.target(said), Out: said, Tail: 50})
+	err := deploy.Logs(ctx, deploy.LogsOptions{Target: i.target(said), Out: said, Tail: new(int64(50))})
 	t.Logf("the operator's log (%v):\n%s", err, said)
 }

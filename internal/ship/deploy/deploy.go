@@ -213,7 +213,8 @@ func (d *deployer) whose(ctx context.Context, object *unstructured.Unstructured)
 	}
 	for _, other := range all {
 		if other.id() == partOf(object) {
-			return fmt.Sprintf(", of the deployment of %s in namespace %s, which `operon undeploy --namespace %s` removes", other.operator, other.namespace, other.namespace)
+			remove := Target{Namespace: other.namespace, Where: d.options.Where}.undeployment()
+			return fmt.Sprintf(", of the deployment of %s in namespace %s, which `%s` removes in its project", other.operator, other.namespace, remove)
 		}
 	}
 	return " and was not created by `operon deploy`"

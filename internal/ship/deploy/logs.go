@@ -24,8 +24,8 @@ type LogsOptions struct {
 	Target
 	// Follow continues until ctx ends, and includes new pods.
 	Follow bool
-	// Tail is the number of lines shown of each pod's log, 0 for all.
-	Tail int64
+	// Tail is the number of lines shown of each pod's log. Nil: all.
+	Tail *int64
 	// Since is the maximum age of the lines shown, 0 for all.
 	Since time.Duration
 	// Container is the container of each pod whose log is shown. The default is the operator's container.
@@ -173,9 +173,7 @@ func (l *logs) request(from *stream) *corev1.PodLogOptions {
 		request.SinceTime = &metav1.Time{Time: from.second}
 		return request
 	}
-	if l.options.Tail > 0 {
-		request.TailLines = &l.options.Tail
-	}
+	request.TailLines = l.options.Tail
 	if l.options.Since > 0 { // as an age, by the node's clock; nothing of a later pod is left out
 		seconds := int64((l.options.Since + time.Since(l.started) + time.Second - 1) / time.Second)
 		request.SinceSeconds = &seconds

@@ -189,7 +189,7 @@ func TestLogs(t *testing.T) {
 	f.leads(t, pods[1])
 	operator := f.inject(t, pods[0])
 	n, out := newNodes(t, f), &output{}
-	options := deploy.LogsOptions{Target: f.target(&output{}), Out: out, Tail: 7, Previous: true}
+	options := deploy.LogsOptions{Target: f.target(&output{}), Out: out, Tail: new(int64(7)), Previous: true}
 	options.Where = n.where
 	if err := deploy.Logs(t.Context(), options); err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func replace(index *v1.IndexManifest, name Name, image Image, subjectOf func(v1.
 	fresh := entries(name, image)
 	gone := map[v1.Hash]bool{}
 	for _, subject := range subjects(index.Manifests, name) {
-		gone[subject] = true
+		gone[subject] = !hasOtherName(index.Manifests, subject, name)
 	}
 	for _, entry := range fresh {
 		gone[entry.Digest] = true
@@ -92,6 +92,14 @@ func replace(index *v1.IndexManifest, name Name, image Image, subjectOf func(v1.
 		return gone[entry.Digest] || entry.ArtifactType != "" && gone[subjectOf(entry)]
 	})
 	index.Manifests = append(index.Manifests, fresh...)
+}
+
+// hasOtherName reports whether an image also has another name, and so stays with its attachments.
+func hasOtherName(manifests []v1.Descriptor, image v1.Hash, name Name) bool {
+	return slices.ContainsFunc(manifests, func(entry v1.Descriptor) bool {
+		other := entry.Annotations[containerdName]
+		return entry.Digest == image && other != "" && other != name.Full
+	})
 }
 
 // subjects returns the images that had the name.

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,7 +33,15 @@ func settingsOf(dir string, flags []string) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	return parseSettings(slices.Concat(defaults, kept, flags)...)
+	all, err := parseSettings(slices.Concat(defaults, kept, flags)...)
+	if err != nil {
+		return all, err
+	}
+	now, err := parseSettings(flags...)
+	if err == nil && (now.Image != "" || now.Namespace != "") && all.Manifests == "" && all.Helm == "" && all.Kustomize == "" {
+		err = errors.New("--image and --namespace are for files that install the operator: add --manifests, --helm or --kustomize")
+	}
+	return all, err
 }
 
 // defaultsOf returns the flags that the project's operon.yaml sets.

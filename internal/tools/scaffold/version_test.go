@@ -176,6 +176,99 @@ func TestVersionsOfKindsThatShareAPackage(t *testing.T) {
 	goes(t, dir, "vet", "./api/...")
 }
 
+// manyTypes replaces the field Colors by fields of all types that a kind may have: lists and maps with names, keys with names, types of other
+// types, and types that contain themselves.
+const manyTypes = `Colors Colors ` + "`json:\"colors,omitempty\"`" + `
+	ByColor map[Color]Power ` + "`json:\"byColor,omitempty\"`" + `
+	Zones Zones ` + "`json:\"zones,omitempty\"`" + `
+	Main MainZone ` + "`json:\"main\"`" + `
+	Chief MainRule ` + "`json:\"chief\"`" + `
+	Delays map[Color]metav1.Duration ` + "`json:\"delays,omitempty\"`" + `
+	Rules *Rule ` + "`json:\"rules,omitempty\"`" + `
+	Forest map[string][]*Rule ` + "`json:\"forest,omitempty\"`" + `
+`
+
+const manyDeclared = `
+// Colors are several.
+type Colors []Color
+
+// Zones are by name.
+type Zones map[string]Zone
+
+// Zone has a Color. A field has the name of a type.
+type Zone struct {
+	Color Color ` + "`json:\"color\"`" + `
+}
+
+// MainZone is one of them.
+type MainZone Zone
+
+// Rule contains rules.
+type Rule struct {
+	Name string ` + "`json:\"name\"`" + `
+
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	All Rules ` + "`json:\"all,omitempty\"`" + `
+
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Not *Rule ` + "`json:\"not,omitempty\"`" + `
+}
+
+// MainRule is one of them.
+type MainRule Rule
+
+// Rules are several.
+type Rules []Rule
+`
+
+const roundTrip = `package v1alpha1_test
+
+import (
+	"reflect"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/home-operator/api/v1"
+	"example.com/home-operator/api/v1alpha1"
+)
+
+func TestRoundTrip(t *testing.T) {
+	rule := v1alpha1.Rule{Name: "a", All: v1alpha1.Rules{{Name: "b", Not: &v1alpha1.Rule{Name: "c"}}}}
+	in := &v1alpha1.Lamp{
+		Colors: v1alpha1.Colors{"red", "green"}, ByColor: map[v1alpha1.Color]v1alpha1.Power{"red": {}}, Zones: v1alpha1.Zones{"x": {Color: "red"}},
+		Main: v1alpha1.MainZone{Color: "green"}, Chief: v1alpha1.MainRule(rule), Delays: map[v1alpha1.Color]metav1.Duration{"red": {Duration: 1}}, Rules: &rule, Forest: map[string][]*v1alpha1.Rule{"a": {&rule, nil}, "b": nil},
+	}
+	hub, out := &v1.Lamp{}, &v1alpha1.Lamp{}
+	if err := in.ConvertTo(hub); err != nil {
+		t.Fatal(err)
+	}
+	if hub.Rules.All[0].Not.Name != "c" || hub.Forest["a"][0].Name != "a" || hub.Main.Color != "green" || hub.Chief.All[0].Name != "b" {
+		t.Errorf("the hub is %+v", hub)
+	}
+	if err := out.ConvertFrom(hub); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(out, in) {
+		t.Errorf("it comes back as %+v", out)
+	}
+}
+`
+
+// Conversions compile, and change nothing, for all types that a kind may have.
+func TestConversionOfManyTypes(t *testing.T) {
+	t.Parallel()
+	dir := home(t)
+	things := shared["api/v1alpha1/things.go"]
+	put(t, dir, "api/v1alpha1/things.go", strings.Replace(things, "Colors []Color `json:\"colors,omitempty\"`\n", manyTypes, 1)+manyDeclared)
+	carryOut(t, scaffold.Version{Dir: dir, Kind: "Lamp", Version: "v1", Storage: true})
+	put(t, dir, "api/v1alpha1/roundtrip_test.go", roundTrip)
+	goes(t, dir, "vet", "./api/...")
+	goes(t, dir, "test", "./api/v1alpha1")
+}
+
 // A version is rejected if something would be lost or would not compile, and the tree is not changed.
 func TestVersionsThatCannotBe(t *testing.T) {
 	t.Parallel()

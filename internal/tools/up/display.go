@@ -15,7 +15,7 @@ type display interface {
 
 // newDisplay returns the live display on a terminal, and plain lines otherwise.
 func newDisplay(s *session) display {
-	if terminal := view.NewTerminal(s.options.Stdout); terminal != nil {
+	if terminal := view.NewTerminal(s.options.Stdout, view.StyleIf(*s.options.Colors)); terminal != nil {
 		return picture{terminal}
 	}
 	return lines{view.NewPlain(s.options.Stdout, s.operator.since)}

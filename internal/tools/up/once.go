@@ -144,7 +144,7 @@ func (s *session) print() error {
 		}
 		return s.options.Print(objects)
 	}
-	style := view.StyleFor(s.options.Stdout)
+	style := view.StyleIf(*s.options.Colors)
 	state := view.State{Now: time.Now(), Tree: s.watcher.Snapshot()}
 	_, err := fmt.Fprintln(terminal.NewWriter(s.options.Stdout), strings.Join(view.Tree(state, view.Width(s.options.Stdout), style), "\n"))
 	return err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
 // DefaultTimeout is the maximum time for samples to become ready, and for Down to remove everything.
@@ -61,6 +63,10 @@ type Options struct {
 	Down string
 	// UnsafeCRDs allows changed CustomResourceDefinitions that break stored objects to be applied.
 	UnsafeCRDs bool
+	// Quiet leaves out the progress.
+	Quiet bool
+	// Colors turns colors on or off. If it is nil, they are used on a terminal, unless $NO_COLOR is set.
+	Colors *bool
 	// Stdout receives the live display or the final state, and Stderr the progress. The defaults are those of the process.
 	Stdout, Stderr *os.File
 }
@@ -78,6 +84,9 @@ func (o Options) withDefaults() Options {
 	if o.Stdout == nil {
 		o.Stdout = os.Stdout
 	}
+	if o.Colors == nil {
+		o.Colors = new(view.StyleFor(o.Stdout) == view.Colour)
+	}
 	if o.Stderr == nil {
 		o.Stderr = os.Stderr
 	}
@@ -87,6 +96,9 @@ func (o Options) withDefaults() Options {
 // progress returns the writer for lines about the start: the same as for the display, or, in mode Once, one that is not read
 // by other programs.
 func (o Options) progress() io.Writer {
+	if o.Quiet {
+		return io.Discard
+	}
 	if o.Mode == Once {
 		return o.Stderr
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
@@ -38,7 +37,7 @@ func (n *neighbors) config(ctx context.Context, out *operon.Composition) (*v1alp
 // counts.
 func (n *neighbors) subscription(ctx context.Context, out *operon.Composition) (*v1alpha1.Subscription, error) {
 	var list v1alpha1.SubscriptionList
-	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+	if err := out.List(ctx, &list, nil, client.InNamespace(n.csv.Namespace), operon.Everything, operon.SharedCache); err != nil {
 		return nil, err
 	}
 	names := map[string]bool{n.csv.Name: true}
@@ -50,7 +49,7 @@ func (n *neighbors) subscription(ctx context.Context, out *operon.Composition) (
 	}
 	for i := range list.Items {
 		one := &list.Items[i]
-		if one.Namespace == n.csv.Namespace && one.DeletionTimestamp == nil && (names[one.Status.CurrentCSV] || names[one.Status.InstalledCSV]) {
+		if one.DeletionTimestamp == nil && (names[one.Status.CurrentCSV] || names[one.Status.InstalledCSV]) {
 			return one, nil
 		}
 	}

@@ -30,8 +30,8 @@ type neighbors struct {
 
 func neighborsOf(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *operon.Composition) (*neighbors, error) {
 	var list v1alpha1.ClusterServiceVersionList
-	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
-		return nil, err
+	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err // the manager caches all of them anyway
 	}
 	n := &neighbors{csv: csv}
 	for i := range list.Items {
@@ -47,9 +47,10 @@ func neighborsOf(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *
 				n.after = other
 			}
 		case provided(csv, other) != "" && works(other):
-			n.rivals = append(n.rivals, other)
+			n.rivals = append(n.rivals, other.DeepCopy())
 		}
 	}
+	n.before, n.after = n.before.DeepCopy(), n.after.DeepCopy()
 	if phase.RolledBack(csv) && n.before != nil && n.before.DeletionTimestamp == nil {
 		n.after = n.before
 	}
@@ -112,11 +113,11 @@ const reasonGroupConflict = "InterOperatorGroupOwnerConflict"
 // plansOf returns the plans that install a version.
 func plansOf(ctx context.Context, out *operon.Composition, csv *v1alpha1.ClusterServiceVersion) ([]v1alpha1.InstallPlan, error) {
 	var plans v1alpha1.InstallPlanList
-	if err := out.List(ctx, &plans, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
+	if err := out.List(ctx, &plans, nil, client.InNamespace(csv.Namespace), operon.Everything, operon.SharedCache); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool {
-		return one.Namespace != csv.Namespace || !slices.Contains(one.Spec.ClusterServiceVersionNames, csv.Name)
+		return !slices.Contains(one.Spec.ClusterServiceVersionNames, csv.Name)
 	}), nil
 }
 

@@ -114,7 +114,7 @@ func (c *Composer) limited(ctx context.Context, of *v1.ClusterExtension, out *op
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind + "List"))
 		// +operon:kind:group=rbac.authorization.k8s.io,resource=clusterroles
-		if err := out.List(ctx, list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil {
+		if err := out.List(ctx, list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything, client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
 	}

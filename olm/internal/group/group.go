@@ -67,8 +67,8 @@ type reader interface {
 // In returns the OperatorGroups in a namespace.
 func In(ctx context.Context, reader reader, namespace string) ([]v1.OperatorGroup, error) {
 	var list v1.OperatorGroupList
-	err := reader.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything) // the manager caches all of them anyway
-	return slices.DeleteFunc(list.Items, func(g v1.OperatorGroup) bool { return g.Namespace != namespace }), err
+	err := reader.List(ctx, &list, nil, client.InNamespace(namespace), operon.Everything, operon.SharedCache)
+	return list.Items, err
 }
 
 // Absent returns the namespaces of a group that do not exist, or are being deleted.

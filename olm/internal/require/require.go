@@ -320,7 +320,7 @@ func (c *check) follow(ctx context.Context, spec v1alpha1.StrategyDetails) error
 		if kind == "ClusterRole" || kind == "ClusterRoleBinding" {
 			namespace = client.InNamespace(metav1.NamespaceAll)
 		}
-		if err := c.reader.List(ctx, list, nil, namespace, operon.Everything); err != nil {
+		if err := c.reader.List(ctx, list, nil, namespace, operon.Everything, client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
 	}

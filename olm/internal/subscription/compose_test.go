@@ -2,6 +2,8 @@ package subscription
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,17 +89,18 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// The result of a resolution is kept for namespaces with Subscriptions, and no others.
+// The result of a resolution is kept as long as it is used.
 func TestResultsAreForgotten(t *testing.T) {
 	t.Parallel()
-	c := &Composer{}
-	for _, name := range []string{"shops", "banks"} {
-		n := &namespace{problem: resolve.Problem{Namespace: name}, subscribed: map[string]bool{name: true}}
-		if _, err := c.resolve(n); err != nil {
+	clock := testclock.NewFakeClock(time.Now())
+	c := &Composer{Clock: clock}
+	for _, name := range []string{"shops", "used", "used", "used", "banks"} {
+		if _, err := c.resolve(&namespace{problem: resolve.Problem{Namespace: name}}); err != nil {
 			t.Fatal(err)
 		}
+		clock.Step(timing.keepResults / 2)
 	}
-	if _, kept := c.results["banks"]; !kept || len(c.results) != 1 {
-		t.Errorf("the results are %v, want that of the namespace with a Subscription", c.results)
+	if names := slices.Sorted(maps.Keys(c.results)); !slices.Equal(names, []string{"banks", "used"}) {
+		t.Errorf("the results of %v are kept", names)
 	}
 }

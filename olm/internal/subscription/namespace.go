@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,9 +31,7 @@ type namespace struct {
 	health  []v1alpha1.CatalogHealth
 	loaded  map[types.NamespacedName]*catalogs.Loaded
 	digests []string
-	// subscribed are the namespaces with a Subscription.
-	subscribed map[string]bool
-	plans      []v1alpha1.InstallPlan
+	plans   []v1alpha1.InstallPlan
 	// pending are the versions that exist and are not installed yet, by the Subscription that installs them.
 	pending map[string]string
 	// rolledBack are the versions that exist and were given up, by name.
@@ -45,33 +44,34 @@ type namespace struct {
 	loading bool
 }
 
-// namespaceOf reads the Subscriptions, versions and catalogs of a namespace. The manager caches all of them anyway.
+// namespaceOf reads the Subscriptions, versions and catalogs of a namespace.
 func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Composition) (*namespace, error) {
 	var subscriptions v1alpha1.SubscriptionList
 	var csvs v1alpha1.ClusterServiceVersionList
 	var sources v1alpha1.CatalogSourceList
 	var plans v1alpha1.InstallPlanList
-	for _, list := range []client.ObjectList{&subscriptions, &csvs, &sources, &plans} {
-		if err := out.List(ctx, list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil {
+	for _, list := range []client.ObjectList{&subscriptions, &csvs, &plans} {
+		if err := out.List(ctx, list, nil, client.InNamespace(name), operon.Everything, operon.SharedCache); err != nil {
 			return nil, err
 		}
 	}
-	n := &namespace{problem: resolve.Problem{Namespace: name}, subscribed: map[string]bool{}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}, rolledBack: map[string]*v1alpha1.ClusterServiceVersion{}, foreign: map[string]*v1alpha1.ClusterServiceVersion{}, exist: map[string]*v1alpha1.ClusterServiceVersion{}}
+	// A manager that works in some namespaces does not have the permission to read others, such as that of the global catalogs.
+	if err := out.List(ctx, &sources, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil {
+		return nil, err
+	}
+	n := &namespace{problem: resolve.Problem{Namespace: name}, loaded: map[types.NamespacedName]*catalogs.Loaded{}, pending: map[string]string{}, rolledBack: map[string]*v1alpha1.ClusterServiceVersion{}, foreign: map[string]*v1alpha1.ClusterServiceVersion{}, exist: map[string]*v1alpha1.ClusterServiceVersion{}}
 	csvs.Items = slices.DeleteFunc(csvs.Items, func(one v1alpha1.ClusterServiceVersion) bool { return one.Copied() })
-	n.plans = slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool { return one.Namespace != name })
+	n.plans = plans.Items
 	running := map[string]bool{} // by name, without versions that step back
 	for i := range csvs.Items {
 		one := &csvs.Items[i]
-		if one.Namespace != name {
-			continue
-		}
 		n.exist[one.Name] = one
 		if phase.RolledBack(one) {
 			n.rolledBack[one.Name] = one
 		}
 	}
 	for i := range csvs.Items {
-		if one := &csvs.Items[i]; one.Namespace == name && (stays(one) || n.returns(one)) {
+		if one := &csvs.Items[i]; stays(one) || n.returns(one) {
 			running[one.Name] = true
 			if isForeign(one) {
 				n.foreign[one.Name] = one
@@ -86,8 +86,7 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 	owners := map[string]string{}
 	for i := range subscriptions.Items {
 		one := &subscriptions.Items[i]
-		n.subscribed[one.Namespace] = true
-		if one.Namespace != name || one.DeletionTimestamp != nil {
+		if one.DeletionTimestamp != nil {
 			continue
 		}
 		n.problem.Subscriptions = append(n.problem.Subscriptions, resolve.Subscription{
@@ -96,7 +95,7 @@ func (c *Composer) namespaceOf(ctx context.Context, name string, out *operon.Com
 		})
 	}
 	for i := range csvs.Items {
-		if one := &csvs.Items[i]; one.Namespace == name && running[one.Name] {
+		if one := &csvs.Items[i]; running[one.Name] {
 			n.problem.Installed = append(n.problem.Installed, n.installed(one, owners[one.Name]))
 		}
 	}
@@ -202,10 +201,11 @@ func provides(crd v1alpha1.CRDDescription) resolve.Property {
 	return resolve.Property{Type: "olm.gvk", Value: value}
 }
 
-// resolved is the result for a state of a namespace.
+// resolved is the result for a state of a namespace, and when it was used last.
 type resolved struct {
 	digest string
 	result resolve.Result
+	used   time.Time
 }
 
 // resolve resolves a namespace, once for each state: all its Subscriptions ask for the same.
@@ -216,11 +216,8 @@ func (c *Composer) resolve(n *namespace) (resolve.Result, error) {
 	}
 	sum := sha256.Sum256(state)
 	digest := hex.EncodeToString(sum[:])
-	c.mu.Lock()
-	known := c.results[n.problem.Namespace]
-	c.mu.Unlock()
-	if known.digest == digest {
-		return known.result, nil
+	if result, known := c.known(n.problem.Namespace, digest); known {
+		return result, nil
 	}
 	result, err := resolve.Resolve(n.problem)
 	if err != nil {
@@ -231,7 +228,21 @@ func (c *Composer) resolve(n *namespace) (resolve.Result, error) {
 	if c.results == nil {
 		c.results = map[string]resolved{}
 	}
-	maps.DeleteFunc(c.results, func(name string, _ resolved) bool { return !n.subscribed[name] })
-	c.results[n.problem.Namespace] = resolved{digest, result}
+	now := c.Clock.Now()
+	maps.DeleteFunc(c.results, func(_ string, one resolved) bool { return now.Sub(one.used) > timing.keepResults })
+	c.results[n.problem.Namespace] = resolved{digest, result, now}
 	return result, nil
+}
+
+// known returns the result for a state of a namespace, if it was resolved before.
+func (c *Composer) known(namespace, digest string) (resolve.Result, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.results[namespace]
+	if !ok || last.digest != digest {
+		return resolve.Result{}, false
+	}
+	last.used = c.Clock.Now()
+	c.results[namespace] = last
+	return last.result, true
 }

@@ -115,6 +115,9 @@ func (i inputs) write(dir string) error {
 	})
 }
 
+// readable is the mode of the files of a cache. It may be built as root, in an image, and read by another user; a catalog is not secret.
+const readable = 0o644
+
 // replace writes a file beside the old one, and then replaces that.
 func replace(path string, write func(io.Writer) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), tempPrefix)
@@ -126,7 +129,7 @@ func replace(path string, write func(io.Writer) error) (err error) {
 			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
-	err = write(file)
+	err = errors.Join(write(file), file.Chmod(readable))
 	if err == nil {
 		err = file.Sync()
 	}

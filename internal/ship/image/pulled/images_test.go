@@ -58,6 +58,37 @@ func TestFetch(t *testing.T) {
 	}
 }
 
+// A layer can also remove a whole directory, or one above it, with all that the layers below have in it. What it has itself stays.
+func TestRemovedDirectories(t *testing.T) {
+	t.Parallel()
+	old := []tar.Header{dir("opt"), file("opt/configs/old.yaml", "x"), file("opt/configs/deep/old.yaml", "x"), file("opt/other/kept.yaml", "x")}
+	for removes, want := range map[string]string{
+		"opt/.wh.configs":            "opt/configs/deep/new.yaml=n opt/configs/new.yaml=n opt/other/kept.yaml=x",
+		"opt/configs/.wh..wh..opq":   "opt/configs/deep/new.yaml=n opt/configs/new.yaml=n opt/other/kept.yaml=x",
+		"opt/configs/.wh.deep":       "opt/configs/deep/new.yaml=n opt/configs/new.yaml=n opt/configs/old.yaml=x opt/other/kept.yaml=x",
+		".wh.opt":                    "opt/configs/deep/new.yaml=n opt/configs/new.yaml=n",
+		".wh..wh..opq":               "opt/configs/deep/new.yaml=n opt/configs/new.yaml=n",
+		"opt/.wh..wh..opq":           "opt/configs/deep/new.yaml=n opt/configs/new.yaml=n",
+		"opt/.wh.con":                "opt/configs/deep/new.yaml=n opt/configs/deep/old.yaml=x opt/configs/new.yaml=n opt/configs/old.yaml=x opt/other/kept.yaml=x",
+		"opt/configs/.wh.missing":    "opt/configs/deep/new.yaml=n opt/configs/deep/old.yaml=x opt/configs/new.yaml=n opt/configs/old.yaml=x opt/other/kept.yaml=x",
+		"opt/elsewhere/.wh..wh..opq": "opt/configs/deep/new.yaml=n opt/configs/deep/old.yaml=x opt/configs/new.yaml=n opt/configs/old.yaml=x opt/other/kept.yaml=x",
+	} {
+		for _, last := range []bool{false, true} {
+			next := []tar.Header{file(removes, ""), file("opt/configs/new.yaml", "n"), file("opt/configs/deep/new.yaml", "n")}
+			if last { // the order in a layer has no meaning
+				slices.Reverse(next)
+			}
+			image, err := pulled.New(t.TempDir(), pulled.DefaultLimits).Fetch(t.Context(), push(t, old, next), "opt/configs", "opt/other")
+			if err != nil {
+				t.Fatalf("%s: %v", removes, err)
+			}
+			if got := files(t, image.Dir); got != want {
+				t.Errorf("%s: the files are %s, want %s", removes, got, want)
+			}
+		}
+	}
+}
+
 // An image that is referenced by its digest is fetched once. The registry is not needed any more, also not by the next process.
 func TestDigest(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,8 @@ type unpacker struct {
 
 	compressed, total int64
 	count             int
+	// written are the files of the layer that is being unpacked, which its removals do not concern.
+	written map[string]bool
 	// left is how much the layers may still have together. Entries that are left out count: a layer of zeros compresses to a thousandth.
 	left int64
 }
@@ -51,6 +53,7 @@ func (u *unpacker) layer(layer v1.Layer) error {
 	defer content.Close()
 	limited := &io.LimitedReader{R: content, N: u.left}
 	defer func() { u.left = limited.N }()
+	u.written = map[string]bool{}
 	archive := tar.NewReader(limited)
 	for {
 		entry, err := archive.Next()
@@ -87,15 +90,14 @@ func (u *unpacker) entry(entry *tar.Header, content io.Reader) error {
 		return fmt.Errorf("the image has more than %d files", u.limits.Count)
 	}
 	place := strings.TrimPrefix(path.Clean("/"+entry.Name), "/") // never leads out
-	if !u.wanted(place) {
-		return nil
-	}
 	folder, file := path.Split(place)
 	switch {
 	case file == removalAll:
-		return u.empty(path.Clean(folder))
+		return u.remove(path.Clean(folder), true)
 	case strings.HasPrefix(file, removal):
-		return u.root.RemoveAll(folder + strings.TrimPrefix(file, removal))
+		return u.remove(folder+strings.TrimPrefix(file, removal), false)
+	case !u.wanted(place):
+		return nil
 	}
 	switch entry.Typeflag {
 	case tar.TypeDir:
@@ -130,8 +132,37 @@ func (u *unpacker) file(entry *tar.Header, place string, content io.Reader) erro
 	if err != nil {
 		return err
 	}
+	u.written[place] = true
 	_, err = io.Copy(file, content)
 	return errors.Join(err, file.Close())
+}
+
+// remove removes what layers below have at a path, or only what is in that directory. The path may be one of the directories, or above.
+func (u *unpacker) remove(place string, content bool) error {
+	if u.wanted(place) && content {
+		return u.empty(place)
+	}
+	if u.wanted(place) {
+		return u.removeAll(place)
+	}
+	for _, directory := range u.directories {
+		if place == "." || strings.HasPrefix(directory, place+"/") {
+			if err := u.removeAll(directory); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeAll removes what layers below have at a path.
+func (u *unpacker) removeAll(place string) error {
+	for written := range u.written {
+		if written == place || strings.HasPrefix(written, place+"/") {
+			return u.empty(place)
+		}
+	}
+	return u.root.RemoveAll(place)
 }
 
 // empty removes what layers below have in a directory.
@@ -141,7 +172,11 @@ func (u *unpacker) empty(directory string) error {
 		return err
 	}
 	for _, entry := range entries {
-		if err := u.root.RemoveAll(path.Join(directory, entry.Name())); err != nil {
+		place := path.Join(directory, entry.Name())
+		if u.written[place] {
+			continue
+		}
+		if err := u.removeAll(place); err != nil {
 			return err
 		}
 	}

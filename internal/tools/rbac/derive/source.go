@@ -29,6 +29,8 @@ type index struct {
 	converted []conversion
 	// calls are all calls.
 	calls []call
+	// sets are the assignments to names and namespaces of objects.
+	sets []fieldSet
 	// inits holds the initial values of package variables.
 	inits map[types.Object]source
 }
@@ -138,6 +140,7 @@ func (x *index) flow(u *unit, to ast.Expr, from source) {
 	if object := target(u, to); object != nil {
 		x.values[object] = append(x.values[object], from)
 	}
+	x.set(u, to, from)
 	x.convert(typeOf(u, to), from)
 }
 

@@ -19,11 +19,19 @@ type Terminal struct {
 }
 
 // NewTerminal returns a Terminal on out, or nil if out is not a terminal.
-func NewTerminal(out *os.File) *Terminal {
+func NewTerminal(out *os.File, style Style) *Terminal {
 	if !IsTerminal(out) {
 		return nil
 	}
-	return &Terminal{out: out, style: StyleFor(out)}
+	return &Terminal{out: out, style: style}
+}
+
+// StyleIf returns the style with or without colors.
+func StyleIf(colors bool) Style {
+	if colors {
+		return Colour
+	}
+	return Monochrome
 }
 
 // StyleFor returns the style for out: colors on a terminal, unless $NO_COLOR is set.

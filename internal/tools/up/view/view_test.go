@@ -189,7 +189,7 @@ func TestFilesAreNoTerminals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if NewTerminal(file) != nil || StyleFor(file) != Monochrome || Width(file) != plainWidth {
+	if NewTerminal(file, Monochrome) != nil || StyleFor(file) != Monochrome || Width(file) != plainWidth {
 		t.Error("a file is taken for a terminal")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -60,8 +61,22 @@ func (Shops) Compose(ctx context.Context, s *v1.Shop, out *operon.Composition) e
 	// Under a name that may change, or in another namespace.
 	out.Child(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.Spec.Name}})
 	out.Child(&networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: s.Spec.Namespace}})
+	// The same, in variables, functions and assignments.
+	name, target := s.Spec.Name+"-x", s.Spec
+	out.Child(&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	out.Child(&corev1.ReplicationController{ObjectMeta: at(target.Name, s.Namespace)})
+	account := &corev1.LimitRange{}
+	account.Name = suffixed(s)
+	out.Child(account)
+	quota := &corev1.ResourceQuota{ObjectMeta: named(s)}
+	quota.SetNamespace(target.Namespace)
+	out.Child(quota)
 	// In the same one.
 	out.Child(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: s.Namespace}})
+	// With the contents of the spec, which the name does not depend on.
+	lease := &coordinationv1.Lease{ObjectMeta: fixed(s.Name, s.Namespace), Spec: coordinationv1.LeaseSpec{HolderIdentity: &s.Spec.Name}}
+	lease.Name += "-of-" + lease.Name
+	out.Child(lease)
 	// In none.
 	out.Child(&storagev1.StorageClass{ObjectMeta: named(s)})
 	// One after the other.
@@ -77,6 +92,16 @@ func (Shops) Compose(ctx context.Context, s *v1.Shop, out *operon.Composition) e
 	out.Child(&policyv1.PodDisruptionBudget{ObjectMeta: named(s)})
 	return nil
 }
+
+func at(name, namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: namespace}
+}
+
+func fixed(name, namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: namespace}
+}
+
+func suffixed(s *v1.Shop) string { return s.Name + s.Spec.Name }
 
 func check(s *v1.Shop) error { return nil }
 
