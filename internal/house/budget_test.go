@@ -41,18 +41,18 @@ var budgets = map[string]budget{
 	"internal/prove/workload":     {1890, 18},
 	"prove":                       {2460, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
 	"internal/ship/build":         {1880, 24}, // with Debian packages, programs of release archives, and git submodules
-	"internal/ship/bundle":        {3660, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
-	"internal/ship/catalog":       {2210, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
+	"internal/ship/bundle":        {3680, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
+	"internal/ship/catalog":       {2230, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":        {3460, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
 	"internal/ship/image":         {1750, 22},
 	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
-	"internal/tools/generate":     {2630, 6},
+	"internal/tools/generate":     {2650, 6},
 	"internal/tools/project":      {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
-	"internal/tools/scaffold":     {3740, 15}, // with projects of charts and of roles
+	"internal/tools/scaffold":     {3840, 15}, // with projects of charts and of roles
 	"internal/tools/olm":          {2170, 37}, // the objects of seven kinds, the bill, and explanations, which need the same state
-	"internal/tools/up":           {3510, 13}, // with what `operon test` needs of a running operator, and the Lease of a working copy
+	"internal/tools/up":           {3520, 13}, // with what `operon test` needs of a running operator, and the Lease of a working copy
 	"aggregated":                  {1640, 24}, // with subresources
-	"cmd/operon":                  {5440, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
+	"cmd/operon":                  {5510, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
 	"cluster/internal/instance":   {2270, 19}, // with kubeconfigs that outlive crashes, the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/sim":        {2420, 5},  // with sources of claims
 
@@ -64,7 +64,7 @@ var budgets = map[string]budget{
 
 	"internal/olm/resolve":       {2350, 21}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},
-	"internal/tools/rbac/derive": {2460, 6},
+	"internal/tools/rbac/derive": {2570, 6},
 }
 
 func TestPackagesStayWithinTheirBudget(t *testing.T) {

@@ -90,9 +90,7 @@ type memory struct {
 	updated bool // since then
 	// err is the last error. The call is not retried before due.
 	err error
-	// ready and why are what was reported about it then.
-	ready bool
-	why   string
+	reported
 	// tries is the number of consecutive waits or failures.
 	tries int
 	// deleted is the ID that was deleted, and again is when the deletion may be repeated. replaced means that a replacement
@@ -104,6 +102,12 @@ type memory struct {
 	fresh time.Time
 
 	mark
+}
+
+// reported is what was reported about a resource.
+type reported struct {
+	ready bool
+	why   string
 }
 
 // wanted is the desired state for which an observation was made.

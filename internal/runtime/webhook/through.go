@@ -35,7 +35,7 @@ func (s *Server) remember(found map[ident]*unstructured.Unstructured) {
 // that version can decide. The same holds for the path of another API version of a kind. The API server tries again, over another
 // connection, and so perhaps at another replica.
 func (s *Server) unserved(w http.ResponseWriter, r *http.Request) {
-	if before := s.before.Load(); before == nil || !(*before)[r.URL.Path] || s.hasOtherVersion(r.URL.Path) {
+	if before := s.before.Load(); before == nil || !(*before)[r.URL.Path] || hasOtherVersion(s.hooks, r.URL.Path) {
 		w.Header().Set("Retry-After", "1")
 		w.Header().Set("Connection", "close")
 		http.Error(w, "no role serves this path: it may be registered by a newer version of the operator", http.StatusServiceUnavailable)
@@ -60,9 +60,9 @@ func (s *Server) unserved(w http.ResponseWriter, r *http.Request) {
 }
 
 // hasOtherVersion reports whether a role serves the kind of a path in another API version.
-func (s *Server) hasOtherVersion(path string) bool {
+func hasOtherVersion(hooks []Hook, path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/") // role, group, version, kind
-	return len(parts) == 4 && slices.ContainsFunc(s.hooks, func(h Hook) bool {
+	return len(parts) == 4 && slices.ContainsFunc(hooks, func(h Hook) bool {
 		own := strings.Split(strings.Trim(h.path(), "/"), "/")
 		return own[0] == parts[0] && own[1] == parts[1] && own[3] == parts[3]
 	})
