@@ -49,9 +49,6 @@ Ctrl-C ends only the command: the manager continues, and the command can be run 
 		if err := output.check(); err != nil {
 			return err
 		}
-		if how.Timeout <= 0 {
-			return usageError{errors.New("--timeout must be greater than 0")}
-		}
 		var err error
 		if how.Bundle, err = images.Open(command.Context(), args[0]); err != nil {
 			return err

@@ -44,9 +44,6 @@ The exit code is 1 if a step failed, and 2 if the project could not be tested.`,
 		if err := output.check(); err != nil {
 			return err
 		}
-		if options.Timeout <= 0 {
-			return usageError{errors.New("--timeout must be greater than 0")}
-		}
 		if err := resolveCluster(&options.Where); err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func TestProjectsThatCannotBeTested(t *testing.T) {
 		ansible + " --scenario upgrade":         `the project has no scenario "upgrade"`,
 		ansible:                                 "ansible-playbook is not found; install Ansible, for example with apt-get install ansible python3-kubernetes",
 		unsampled:                               "has nothing to test: there are no samples in config/samples, and no scenario in molecule/default",
-		ansible + " --timeout 0s":               "--timeout must be greater than 0",
+		ansible + " --timeout 0s":               "--timeout 0s: want a duration above 0, such as 2m",
 		ansible + " --cluster a --kubeconfig b": "--cluster is for local clusters",
 		"../../examples/mysqlcluster-helm -o xml": "-o xml: want text, json or yaml",
 	} {
