@@ -92,6 +92,9 @@ func (w *watched[T]) run(ctx context.Context, objects []T) {
 	}
 }
 
+// begun is the version at which clients continue that know what there was at the beginning. They have to begin again, see Watch.
+const begun = "1"
+
 // begin sends what there is.
 func (w *watched[T]) begin(ctx context.Context, objects []T) {
 	for _, object := range objects {
@@ -101,6 +104,7 @@ func (w *watched[T]) begin(ctx context.Context, objects []T) {
 		return
 	}
 	mark := newOf[T]()
+	mark.SetResourceVersion(begun)
 	mark.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	w.send(ctx, watch.Bookmark, mark)
 }

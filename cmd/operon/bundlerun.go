@@ -60,7 +60,7 @@ Ctrl-C ends only the command: the manager continues, and the command can be run 
 			return err
 		}
 		how.Client, how.Namespace = client, target.namespace
-		how.Tell = func(line string) { fmt.Fprintln(command.ErrOrStderr(), line) }
+		how.Tell = func(line string) { fmt.Fprintln(progressTo(command.ErrOrStderr()), line) }
 		made, err := bundlerun.Run(command.Context(), how)
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ no longer has are removed. The command waits until the operator is ready, or rep
 		if options.Replicas < 1 {
 			return usageError{fmt.Errorf("--replicas %d: want at least 1", options.Replicas)}
 		}
-		options.Dir, options.Progress = directoryOf(args), progressTo(command.ErrOrStderr())
+		options.Dir, options.Progress, options.Quiet = directoryOf(args), command.ErrOrStderr(), global.quiet
 		result, err := deploy.Run(command.Context(), options)
 		if err != nil {
 			return err

@@ -134,7 +134,7 @@ func (t *olmTarget) upgrade(command *cobra.Command, of *olm.Subscription, plan *
 	version := of.Status.CurrentCSV
 	ctx, cancel := context.WithTimeoutCause(command.Context(), timeout, fmt.Errorf("%s does not run after %s", version, timeout))
 	defer cancel()
-	if err := change.Await(ctx, t.client, of.Namespace, of.Name, version, func(line string) { fmt.Fprintln(command.ErrOrStderr(), line) }); err != nil {
+	if err := change.Await(ctx, t.client, of.Namespace, of.Name, version, func(line string) { fmt.Fprintln(progressTo(command.ErrOrStderr()), line) }); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(command.OutOrStdout(), "%s runs in %s\n", version, of.Namespace)
@@ -198,7 +198,7 @@ func (t *olmTarget) remove(command *cobra.Command, output output, name string, h
 		}
 		ctx, cancel := context.WithTimeoutCause(command.Context(), how.timeout, fmt.Errorf("not done after %s", how.timeout))
 		defer cancel()
-		if err := removal.Run(ctx, t.client, func(line string) { fmt.Fprintln(command.ErrOrStderr(), line) }); err != nil {
+		if err := removal.Run(ctx, t.client, func(line string) { fmt.Fprintln(progressTo(command.ErrOrStderr()), line) }); err != nil {
 			return err
 		}
 	}

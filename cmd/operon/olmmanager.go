@@ -39,11 +39,12 @@ removes everything, also the operators.`,
 				return err
 			}
 		}
-		found, err := manager.Open(command.Context(), func(doing string) { fmt.Fprintln(command.ErrOrStderr(), doing) })
+		found, err := manager.Open(command.Context(), func(doing string) { fmt.Fprintln(progressTo(command.ErrOrStderr()), doing) })
 		if err != nil {
 			return err
 		}
 		options.Dir, options.Build = found.Dir, found.Build
+		look(&options)
 		return up.Run(command.Context(), options)
 	}
 	return command
@@ -65,7 +66,7 @@ CRDs, Roles, ServiceAccount and namespace. The CRDs of operators and their custo
 		if err := resolveDown(&options); err != nil {
 			return err
 		}
-		found, err := manager.Open(command.Context(), func(doing string) { fmt.Fprintln(command.ErrOrStderr(), doing) })
+		found, err := manager.Open(command.Context(), func(doing string) { fmt.Fprintln(progressTo(command.ErrOrStderr()), doing) })
 		if err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ containers.`,
 		if options.Image != "" && options.Push != "" {
 			return usageError{errors.New("--push is for an image that is made, and --image names an existing one: use one or the other")}
 		}
-		options.Progress = progressTo(command.ErrOrStderr())
+		options.Progress, options.Quiet = command.ErrOrStderr(), global.quiet
 		options.Foretold = func(result *deploy.Result) error {
 			_, err := fmt.Fprintln(command.ErrOrStderr(), strings.Join(changed(result), "\n"))
 			return err
@@ -159,7 +160,7 @@ The manager's CRDs, with catalogs and groups, stay, unless you add --delete-crds
 		case options.HandBack && options.KeepOperators:
 			return usageError{errors.New("--hand-back keeps the operators, and leaves them to another manager: use it without --keep-operators")}
 		}
-		options.KeepData, options.Progress = !deleteCRDs, progressTo(command.ErrOrStderr())
+		options.KeepData, options.Progress, options.Quiet = !deleteCRDs, command.ErrOrStderr(), global.quiet
 		removal, err := lifecycle.Uninstall(command.Context(), options)
 		if removal == nil {
 			return err

@@ -23,7 +23,7 @@ current directory) one by one, and wait until the new ones are ready.`,
 		if err := resolveCluster(&target.Where); err != nil {
 			return err
 		}
-		target.Dir, target.Progress = directoryOf(args), progressTo(command.ErrOrStderr())
+		target.Dir, target.Progress, target.Quiet = directoryOf(args), command.ErrOrStderr(), global.quiet
 		return deploy.Restart(command.Context(), target)
 	}
 	return command

@@ -52,7 +52,7 @@ operator that is not running.`,
 		if onTerminal() {
 			options.Confirm = confirmDeletion(command.InOrStdin(), command.ErrOrStderr())
 		}
-		options.Dir, options.Progress = directoryOf(args), progressTo(command.ErrOrStderr())
+		options.Dir, options.Progress, options.Quiet = directoryOf(args), command.ErrOrStderr(), global.quiet
 		removal, err := deploy.Undeploy(command.Context(), options)
 		if removal == nil {
 			return err

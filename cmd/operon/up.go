@@ -65,9 +65,7 @@ everything that "operon up" installed.`,
 		if err := resolveCluster(&options.Where); err != nil {
 			return err
 		}
-		if options.Quiet = global.quiet; global.color != colorAuto {
-			options.Colors = new(colored(os.Stdout))
-		}
+		look(&options)
 		err := up.Run(command.Context(), options)
 		if _, is := errors.AsType[up.NotReadyError](err); is {
 			return exitError{exitFindings, err}
@@ -75,6 +73,13 @@ everything that "operon up" installed.`,
 		return err
 	}
 	return command
+}
+
+// look sets how much is printed, and with which colors.
+func look(options *up.Options) {
+	if options.Quiet = global.quiet; global.color != colorAuto {
+		options.Colors = new(colored(os.Stdout))
+	}
 }
 
 // printSamples prints the samples in a format other than text.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"path"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -78,6 +79,11 @@ func (c Command) run(ctx context.Context, a *durable.Attempt, stdin io.Reader, w
 	if whole != nil {
 		options.Stdout = whole
 	}
+	streams := &streams{}
+	if stdin != nil {
+		options.Stdin = input{stdin, streams}
+	}
+	options.Stdout = outputTo{options.Stdout, streams}
 	err = executor.StreamWithContext(ctx, options)
 	if failed, ok := errors.AsType[exec.CodeExitError](err); ok {
 		return Output{}, fmt.Errorf("%s in pod %s ended with %d: %s", line[0], c.Pod, failed.Code, stderr.String())
@@ -85,7 +91,57 @@ func (c Command) run(ctx context.Context, a *durable.Attempt, stdin io.Reader, w
 	if err != nil {
 		return Output{}, fmt.Errorf("run %s in pod %s: %w", line[0], c.Pod, err)
 	}
+	if err := streams.failure(); err != nil {
+		return Output{}, fmt.Errorf("%s in pod %s did not get its whole input, or its output was cut off: %w", line[0], c.Pod, err)
+	}
 	return Output{Stdout: stdout.String(), Stderr: stderr.String()}, nil
+}
+
+// streams holds the first error of the input and the output. The executor only logs these errors: a command whose input breaks off sees its end.
+type streams struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (s *streams) note(err error) {
+	if err == nil || errors.Is(err, io.EOF) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+func (s *streams) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// input is the input of a command.
+type input struct {
+	io.Reader
+	streams *streams
+}
+
+func (i input) Read(p []byte) (int, error) {
+	n, err := i.Reader.Read(p)
+	i.streams.note(err)
+	return n, err
+}
+
+// outputTo is where the output of a command goes.
+type outputTo struct {
+	io.Writer
+	streams *streams
+}
+
+func (o outputTo) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	o.streams.note(err)
+	return n, err
 }
 
 // executor uses WebSockets.

@@ -31,8 +31,10 @@ func Save(name string, command Command, files Files, file string) durable.Step[s
 			if err != nil {
 				return "", err
 			}
-			defer os.Remove(written.Name())
 			defer written.Close()
+			if err := os.Remove(written.Name()); err != nil { // now, so that it goes also if the process is killed
+				return "", err
+			}
 			if _, err := command.run(ctx, a, nil, written); err != nil {
 				return "", err
 			}

@@ -26,7 +26,7 @@ type JobDone struct {
 
 // Job runs a Job until it ends. The step's key becomes part of its name, so that it is created once. A Job that
 // fails fails the step: the Job itself configures how often its pods are retried. It is deleted with its pods when
-// the run has ended.
+// the run has ended; ttlSecondsAfterFinished is ignored.
 //
 // The operator needs permissions to get, list, watch, create and delete jobs.
 func Job(name string, job *batchv1.Job) durable.Step[JobDone] {
@@ -34,6 +34,7 @@ func Job(name string, job *batchv1.Job) durable.Step[JobDone] {
 		made := job.DeepCopy()
 		made.Name = fmt.Sprintf("%s-%s", job.Name, a.Key[:10])
 		made.Labels = labelled(job.Labels, a.Key)
+		made.Spec.TTLSecondsAfterFinished = nil // without the Job, the step would create it again
 		return made
 	}
 	return durable.Step[JobDone]{

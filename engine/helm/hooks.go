@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,6 +50,9 @@ func (h *hooked) RunWorkflow(ctx context.Context, object *engine.Object, run *du
 		incomplete = len(data) > len(secret.Data)
 		return nil
 	})
+	if missing := (*missingError)(nil); errors.As(err, &missing) {
+		return run.Wait(missing.text)
+	}
 	if err != nil {
 		return run.Retry(err) // Compose reports the same
 	}
@@ -262,13 +266,23 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 		return hookEnd{Waits: "another object has its name: delete that, or rename the hook"}, nil
 	case isDefinition(hook):
 		return hookEnd{Waits: "it is being updated"}, update(ctx, writer, wanted)
-	case len(hook.DeletePolicies) > 0 && !has(hook, release.HookBeforeHookCreation):
+	case len(hook.DeletePolicies) > 0 && !has(hook, release.HookBeforeHookCreation) && !abandoned(hook, found):
 		return hookEnd{Failed: "it exists from an earlier revision, and its deletion policy keeps it"}, nil
 	}
 	if err := deleteHook(ctx, writer, owner, hook, string(found.GetUID())); err != nil {
 		return hookEnd{}, err
 	}
 	return hookEnd{Waits: "that of an earlier revision is being deleted"}, nil
+}
+
+// abandoned reports whether an object belongs to a run of the hook that a newer revision has replaced before its end, or before the object was
+// deleted according to the policy of the hook.
+func abandoned(hook *release.Hook, found *unstructured.Unstructured) bool {
+	if found.GetAnnotations()[hookKey] == "" {
+		return false // Helm created it
+	}
+	end := endOf(found)
+	return end.Waits != "" || end.deletes(hook)
 }
 
 // update changes an object that exists to what is wanted.

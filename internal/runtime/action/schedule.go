@@ -254,10 +254,10 @@ func scheduledAt(a *v1alpha1.Action) time.Time {
 	return at
 }
 
-// composed returns an existing Action as it was composed.
+// composed returns an existing Action as it was composed. With its version, it is not created again if it was deleted meanwhile: it would run again.
 func composed(a *v1alpha1.Action) *v1alpha1.Action {
 	return &v1alpha1.Action{ObjectMeta: metav1.ObjectMeta{
-		Name:        a.Name,
+		Name: a.Name, ResourceVersion: a.ResourceVersion,
 		Labels:      map[string]string{ScheduleLabel: a.Labels[ScheduleLabel]},
 		Annotations: map[string]string{ScheduledAnnotation: a.Annotations[ScheduledAnnotation]},
 	}, Spec: *a.Spec.DeepCopy()}

@@ -148,8 +148,17 @@ func (b *Bundle) copyRest(set *changes.Set, dir string) error {
 			if file == top && errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			if err != nil || !entry.Type().IsRegular() || b.metadata[file] != nil {
+			if err != nil || entry.IsDir() || b.metadata[file] != nil {
 				return err
+			}
+			info, err := entry.Info()
+			switch {
+			case err != nil:
+				return err
+			case !info.Mode().IsRegular():
+				return fmt.Errorf("%s is neither a file nor a directory: replace it by the file", filepath.Join(b.Dir, file))
+			case info.Size() > maxFileSize:
+				return fmt.Errorf("%s has more than %d MiB", filepath.Join(b.Dir, file), maxFileSize>>20)
 			}
 			content, err := fs.ReadFile(root.FS(), file)
 			if err == nil {

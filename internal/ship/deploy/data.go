@@ -118,17 +118,17 @@ func (d *data) tell(u *undeployer) {
 		}
 	}
 	if len(d.staying) > 0 {
-		u.options.say("kept %s; nothing reconciles them until an operator is deployed again", plural.Count(len(d.staying), "custom resource"))
+		u.options.warn("kept %s; nothing reconciles them until an operator is deployed again", plural.Count(len(d.staying), "custom resource"))
 		u.result.Kept = append(u.result.Kept, plural.Count(len(d.staying), "custom resource"))
 	}
 	for _, finalizer := range slices.Sorted(maps.Keys(waiting)) {
-		u.options.say("  the finalizer %s is on %d of them: if you delete them, they remain until an operator that clears it is deployed", finalizer, waiting[finalizer])
+		u.options.warn("  the finalizer %s is on %d of them: if you delete them, they remain until an operator that clears it is deployed", finalizer, waiting[finalizer])
 	}
 	if len(d.staying) == 0 {
 		return
 	}
 	for _, name := range d.converted {
-		u.options.say("  versions of %s are converted by the operator: only the stored one can be read meanwhile", name)
+		u.options.warn("  versions of %s are converted by the operator: only the stored one can be read meanwhile", name)
 	}
 }
 
@@ -221,7 +221,7 @@ func (u *undeployer) giveUp(ctx context.Context, objects []*unstructured.Unstruc
 			problems = append(problems, fmt.Errorf("remove the finalizers of %s: %w", addressOf(object), err))
 		}
 		if len(given) > 0 {
-			u.options.say("removed finalizer %s of %s: resources that its controller would have cleaned up may remain", strings.Join(given, ", "), addressOf(object))
+			u.options.warn("removed finalizer %s of %s: resources that its controller would have cleaned up may remain", strings.Join(given, ", "), addressOf(object))
 		}
 	}
 	return errors.Join(problems...)

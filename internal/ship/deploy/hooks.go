@@ -31,7 +31,7 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 		if err == nil {
 			if unchecked != "" {
 				d.result.Notes = append(d.result.Notes, unchecked)
-				d.options.say("%s", unchecked)
+				d.options.warn("%s", unchecked)
 			}
 			return nil
 		}

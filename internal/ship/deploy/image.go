@@ -42,7 +42,7 @@ func (d *deployer) build(ctx context.Context) (*making, error) {
 		return nil, err
 	}
 	if why := m.built.Unrevised; why != "" {
-		d.options.say("the image names no revision: %s", why)
+		d.options.warn("the image names no revision: %s", why)
 	}
 	if d.operator.Image, err = m.reference(d.operator.Name); err != nil {
 		return nil, errors.Join(err, m.close())

@@ -65,6 +65,8 @@ type logs struct {
 	leaders map[string]bool
 	// read holds the containers whose log is being read or was read, by pod and restart.
 	read map[string]*stream
+	// later means that the containers that were there at the beginning are known. Only follow uses it.
+	later bool
 }
 
 // once prints the existing lines, pod after pod.
@@ -102,6 +104,7 @@ func (l *logs) follow(ctx context.Context) error {
 		for _, pod := range pods {
 			l.start(ctx, pod, &running)
 		}
+		l.later = true
 		select {
 		case <-ctx.Done():
 			return nil
@@ -116,7 +119,7 @@ func (l *logs) start(ctx context.Context, pod corev1.Pod, running *sync.WaitGrou
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.read[key] == nil {
-		l.read[key] = &stream{}
+		l.read[key] = &stream{whole: l.later}
 	}
 	one := l.read[key]
 	if one.busy || one.ended && l.status(pod).State.Running == nil {
@@ -130,7 +133,7 @@ func (l *logs) start(ctx context.Context, pod corev1.Pod, running *sync.WaitGrou
 		one.busy = false
 		if err != nil && ctx.Err() == nil && err.Error() != one.told {
 			one.told = err.Error()
-			l.options.say("%v", err)
+			l.options.warn("%v", err)
 		}
 		one.ended = err == nil
 	})
@@ -143,6 +146,7 @@ func (l *logs) copy(ctx context.Context, pod corev1.Pod, from *stream) error {
 		return fmt.Errorf("the log of pod %s cannot be read: %w", pod.Name, err)
 	}
 	defer body.Close()
+	from.whole = true // if the connection breaks before the first line
 	lines, reading := bufio.NewReaderSize(body, maxLine), from.reading(l.options.Timestamps)
 	for {
 		part, more, err := readPart(lines)
@@ -173,7 +177,9 @@ func (l *logs) request(from *stream) *corev1.PodLogOptions {
 		request.SinceTime = &metav1.Time{Time: from.second}
 		return request
 	}
-	request.TailLines = l.options.Tail
+	if !from.whole {
+		request.TailLines = l.options.Tail
+	}
 	if l.options.Since > 0 { // as an age, by the node's clock; nothing of a later pod is left out
 		seconds := int64((l.options.Since + time.Since(l.started) + time.Second - 1) / time.Second)
 		request.SinceSeconds = &seconds

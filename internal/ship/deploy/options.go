@@ -34,8 +34,10 @@ type Target struct {
 	Namespace string
 	// Timeout limits the time to wait. The default is DefaultTimeout.
 	Timeout time.Duration
-	// Progress receives lines about the progress. If it is nil, they are discarded.
+	// Progress receives lines about the progress, and warnings. If it is nil, they are discarded.
 	Progress io.Writer
+	// Quiet leaves out everything but warnings.
+	Quiet bool
 	// Commands are those that messages refer to. The default is those for the operators of users.
 	Commands Commands
 }
@@ -76,7 +78,15 @@ type Options struct {
 
 func (t Target) timeout() time.Duration { return cmp.Or(max(t.Timeout, 0), DefaultTimeout) }
 
+// say prints a line about the progress.
 func (t Target) say(format string, args ...any) {
+	if !t.Quiet {
+		t.warn(format, args...)
+	}
+}
+
+// warn prints a line that users have to know.
+func (t Target) warn(format string, args ...any) {
 	if t.Progress != nil {
 		fmt.Fprintf(t.Progress, format+"\n", args...)
 	}

@@ -230,7 +230,7 @@ func (r *rollout) whereabouts(ctx context.Context, pods []corev1.Pod) error {
 		}
 		if node.Labels[simulatedLabel] == "true" {
 			r.simulated = true
-			r.target.say("the pods are on simulated nodes, which run no containers, so the operator does nothing; `operon up` runs it on this machine")
+			r.target.warn("the pods are on simulated nodes, which run no containers, so the operator does nothing; `operon up` runs it on this machine")
 			return nil
 		}
 	}

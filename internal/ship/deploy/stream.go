@@ -16,6 +16,8 @@ type stream struct {
 	// ended reports that the log was read to its end. If the container still runs, only the connection ended.
 	ended bool
 	told  string
+	// whole means that nothing is left out at the beginning: of containers that start later, everything is new.
+	whole bool
 
 	// second is the latest second in which a line was written, by the node's clock. After a broken connection the log is read
 	// from this second on, because the API server accepts only whole seconds.

@@ -81,7 +81,7 @@ func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
 	}
 	if len(u.members) == 0 && u.stored == nil {
 		u.result.Absent = true
-		options.say("nothing to remove: %s is not deployed in namespace %s of %s", u.record.operator, u.record.namespace, u.cluster.Title)
+		options.warn("nothing to remove: %s is not deployed in namespace %s of %s", u.record.operator, u.record.namespace, u.cluster.Title)
 		return u.result, nil
 	}
 	if options.DryRun {

@@ -287,7 +287,7 @@ func (d *deployer) prune(ctx context.Context) error {
 		if kube.IsCRD(object) {
 			d.record.keep(object)
 			d.result.Kept = append(d.result.Kept, addressOf(object))
-			d.options.say("%s is no longer in the project; it is kept, because its objects would be deleted with it; `kubectl delete crd %s` deletes both", addressOf(object), object.GetName())
+			d.options.warn("%s is no longer in the project; it is kept, because its objects would be deleted with it; `kubectl delete crd %s` deletes both", addressOf(object), object.GetName())
 			continue
 		}
 		if err := d.cluster.Delete(ctx, object); err != nil {

@@ -286,7 +286,7 @@ func (s *session) watch(ctx context.Context, p *project.Project) (*tree.Watcher,
 func (s *session) logged(line string) {
 	s.refused.Add(line)
 	if s.options.Mode == Loop && !view.IsTerminal(s.options.Stdout) {
-		fmt.Fprintln(s.progress, "operator | "+line)
+		fmt.Fprintln(terminal.NewWriter(s.options.Stdout), "operator | "+line) // also with Quiet: it is no progress
 	}
 	s.notify()
 }

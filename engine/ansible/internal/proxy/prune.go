@@ -34,6 +34,10 @@ func (s *Session) Prune(ctx context.Context, before, now []engine.RunObject, kee
 		if !child.Owned || used[identity(child)] || slices.Contains(s.Ignored, kind) {
 			continue
 		}
+		if s.proxy == nil { // the run has not begun
+			kept = append(kept, child)
+			continue
+		}
 		live, err := s.proxy.child(ctx, s.Owner, child)
 		if err == nil && live == nil {
 			continue

@@ -70,6 +70,7 @@ func TestRemovedDirectories(t *testing.T) {
 		".wh..wh..opq":               "opt/configs/deep/new.yaml=n opt/configs/new.yaml=n",
 		"opt/.wh..wh..opq":           "opt/configs/deep/new.yaml=n opt/configs/new.yaml=n",
 		"opt/.wh.con":                "opt/configs/deep/new.yaml=n opt/configs/deep/old.yaml=x opt/configs/new.yaml=n opt/configs/old.yaml=x opt/other/kept.yaml=x",
+		"opt/configs/.wh.new.yaml":   "opt/configs/deep/new.yaml=n opt/configs/deep/old.yaml=x opt/configs/new.yaml=n opt/configs/old.yaml=x opt/other/kept.yaml=x",
 		"opt/configs/.wh.missing":    "opt/configs/deep/new.yaml=n opt/configs/deep/old.yaml=x opt/configs/new.yaml=n opt/configs/old.yaml=x opt/other/kept.yaml=x",
 		"opt/elsewhere/.wh..wh..opq": "opt/configs/deep/new.yaml=n opt/configs/deep/old.yaml=x opt/configs/new.yaml=n opt/configs/old.yaml=x opt/other/kept.yaml=x",
 	} {

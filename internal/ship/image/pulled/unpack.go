@@ -22,8 +22,10 @@ type unpacker struct {
 
 	compressed, total int64
 	count             int
-	// written are the files of the layer that is being unpacked, which its removals do not concern.
-	written map[string]bool
+	// written are the files of the layer that is being unpacked, and above the directories that contain them. Its removals do not concern them.
+	written, above map[string]bool
+	// emptied are the directories that contain nothing of the layers below any more.
+	emptied map[string]bool
 	// left is how much the layers may still have together. Entries that are left out count: a layer of zeros compresses to a thousandth.
 	left int64
 }
@@ -53,7 +55,7 @@ func (u *unpacker) layer(layer v1.Layer) error {
 	defer content.Close()
 	limited := &io.LimitedReader{R: content, N: u.left}
 	defer func() { u.left = limited.N }()
-	u.written = map[string]bool{}
+	u.written, u.above, u.emptied = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	archive := tar.NewReader(limited)
 	for {
 		entry, err := archive.Next()
@@ -133,6 +135,9 @@ func (u *unpacker) file(entry *tar.Header, place string, content io.Reader) erro
 		return err
 	}
 	u.written[place] = true
+	for directory := path.Dir(place); directory != "." && !u.above[directory]; directory = path.Dir(directory) {
+		u.above[directory] = true
+	}
 	_, err = io.Copy(file, content)
 	return errors.Join(err, file.Close())
 }
@@ -157,26 +162,27 @@ func (u *unpacker) remove(place string, content bool) error {
 
 // removeAll removes what layers below have at a path.
 func (u *unpacker) removeAll(place string) error {
-	for written := range u.written {
-		if written == place || strings.HasPrefix(written, place+"/") {
-			return u.empty(place)
-		}
+	switch {
+	case u.written[place]:
+		return nil
+	case u.above[place]:
+		return u.empty(place)
 	}
 	return u.root.RemoveAll(place)
 }
 
 // empty removes what layers below have in a directory.
 func (u *unpacker) empty(directory string) error {
+	if u.emptied[directory] {
+		return nil
+	}
+	u.emptied[directory] = true
 	entries, err := fs.ReadDir(u.root.FS(), directory)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, entry := range entries {
-		place := path.Join(directory, entry.Name())
-		if u.written[place] {
-			continue
-		}
-		if err := u.removeAll(place); err != nil {
+		if err := u.removeAll(path.Join(directory, entry.Name())); err != nil {
 			return err
 		}
 	}

@@ -155,6 +155,8 @@ func (d *deriving) partVaries(of source, seen map[ast.Expr]bool) bool {
 				}
 			}
 		}
+	default:
+		return d.varies(of, seen)
 	}
 	return false
 }

@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
@@ -71,6 +72,7 @@ func (Shops) Compose(ctx context.Context, s *v1.Shop, out *operon.Composition) e
 	quota := &corev1.ResourceQuota{ObjectMeta: named(s)}
 	quota.SetNamespace(target.Namespace)
 	out.Child(quota)
+	out.Child(&corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: types.NamespacedName{Name: s.Spec.Name}.String()}})
 	// In the same one.
 	out.Child(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: s.Namespace}})
 	// With the contents of the spec, which the name does not depend on.
