@@ -43,7 +43,7 @@ var budgets = map[string]budget{
 	"internal/ship/build":         {1880, 24}, // with Debian packages, programs of release archives, and git submodules
 	"internal/ship/bundle":        {3680, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2230, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
-	"internal/ship/deploy": {3470, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
+	"internal/ship/deploy":        {3470, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
 	"internal/ship/image":         {1750, 22},
 	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
 	"internal/tools/generate":     {2650, 6},
