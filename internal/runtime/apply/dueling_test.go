@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/testing/boxtest"
 )
 
@@ -64,6 +65,11 @@ var opponents = []struct {
 	{"replaces all of it", "rival keeps changing metadata.annotations.operon.dev/applied of ConfigMap fought", func(ctx context.Context, c client.Client, child *corev1.ConfigMap) error {
 		child.Data, child.Annotations = map[string]string{"a": "rival"}, nil
 		return c.Update(ctx, child, client.FieldOwner("rival"))
+	}},
+	{"is another version of the operator", "box-operator keeps changing metadata.annotations.operon.dev/applied of ConfigMap fought", func(ctx context.Context, c client.Client, child *corev1.ConfigMap) error {
+		before := child.DeepCopy()
+		child.Data["a"], child.Annotations[plan.HashAnnotation] = "older", "older"
+		return c.Patch(ctx, child, client.MergeFrom(before), client.FieldOwner("box-operator"))
 	}},
 	{"deletes it", "somebody keeps deleting ConfigMap fought", func(ctx context.Context, c client.Client, child *corev1.ConfigMap) error {
 		return c.Delete(ctx, child)
@@ -193,31 +199,6 @@ func TestEachRepairIsTold(t *testing.T) {
 			t.Errorf("an event does not refer to the child: %+v", e.Related)
 		}
 	}
-}
-
-// A composer that declares different child objects for the same spec, or two versions of an operator at the same time, are
-// detected, too.
-func TestComposerThatChangesItsMind(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	var passes atomic.Int64
-	w.Run(boxtest.ComposeFunc(func(b *boxtest.Box, out *operon.Composition) error {
-		mind := strconv.FormatInt(passes.Add(1)%2, 10)
-		out.Child(boxtest.ConfigMap(b.Name, map[string]string{"a": mind}))
-		return nil
-	}))
-	b := w.Box("fickle", nil)
-	w.Eventually("a contest", func(ctx context.Context) error {
-		w.Poke(b)
-		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
-			return err
-		}
-		c := meta.FindStatusCondition(b.Status.Conditions, "Contested")
-		if c == nil || !strings.Contains(c.Message, "keeps changing metadata.annotations.operon.dev/applied of ConfigMap fickle") {
-			return fmt.Errorf("conditions %+v", b.Status.Conditions)
-		}
-		return nil
-	})
 }
 
 // A user who changes the spec back and forth causes no contest.
