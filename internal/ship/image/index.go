@@ -86,7 +86,11 @@ func replace(index *v1.IndexManifest, name Name, image Image, subjectOf func(v1.
 		gone[entry.Digest] = true
 	}
 	index.Manifests = slices.DeleteFunc(index.Manifests, func(entry v1.Descriptor) bool {
-		if entry.Annotations[containerdName] != "" && entry.Annotations[containerdName] != name.Full {
+		switch entry.Annotations[containerdName] {
+		case "":
+		case name.Full:
+			return true
+		default:
 			return false // another name of the same image is kept
 		}
 		return gone[entry.Digest] || entry.ArtifactType != "" && gone[subjectOf(entry)]

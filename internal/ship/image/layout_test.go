@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
 	"github.com/operon-framework/operon/local"
@@ -51,6 +52,38 @@ func TestTwoWriteOneLayout(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 3 {
 		t.Errorf("the layout has %v, %v", left, err)
+	}
+}
+
+// A name that moves to another image leaves the image that also has another name, with its attachments.
+func TestReplaceOneOfTwoNames(t *testing.T) {
+	t.Parallel()
+	of := func(letter string) v1.Hash { return v1.Hash{Algorithm: "sha256", Hex: strings.Repeat(letter, 64)} }
+	image := func(root, attached string) Image {
+		return Image{Descriptor: v1.Descriptor{Digest: of(root)}, Attached: []v1.Descriptor{{Digest: of(attached), ArtifactType: "application/spdx+json"}}}
+	}
+	subjects := map[v1.Hash]v1.Hash{of("b"): of("a"), of("d"): of("c")}
+	index := &v1.IndexManifest{}
+	put := func(name, root, attached string) {
+		replace(index, Name{Full: name}, image(root, attached), func(d v1.Descriptor) v1.Hash { return subjects[d.Digest] })
+	}
+	listed := func() string {
+		var all []string
+		for _, entry := range index.Manifests {
+			all = append(all, entry.Annotations[containerdName]+"="+entry.Digest.Hex[:1])
+		}
+		slices.Sort(all)
+		return strings.Join(all, " ")
+	}
+	put("web:1", "a", "b")
+	put("web:latest", "a", "b")
+	put("web:latest", "c", "d")
+	if got, want := listed(), "=b =d web:1=a web:latest=c"; got != want {
+		t.Errorf("the index has %s, want %s", got, want)
+	}
+	put("web:1", "c", "d")
+	if got, want := listed(), "=d web:1=c web:latest=c"; got != want {
+		t.Errorf("the index has %s, want %s", got, want)
 	}
 }
 
