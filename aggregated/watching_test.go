@@ -53,6 +53,26 @@ func TestAWatchThatContinues(t *testing.T) {
 	}
 }
 
+// A client that continues after the initial events has to list again, too.
+func TestTheBookmarkCannotBeContinued(t *testing.T) {
+	t.Parallel()
+	initial := true
+	storage := (&told{}).storage()
+	seen, err := storage.Watch(t.Context(), &internalversion.ListOptions{AllowWatchBookmarks: true, SendInitialEvents: &initial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seen.Stop()
+	event := <-seen.ResultChan()
+	mark, ok := event.Object.(*corev1.ConfigMap)
+	if event.Type != watch.Bookmark || !ok {
+		t.Fatalf("the first event is %+v", event)
+	}
+	if _, err := storage.Watch(t.Context(), &internalversion.ListOptions{ResourceVersion: mark.ResourceVersion}); !apierrors.IsResourceExpired(err) {
+		t.Errorf("at the version %q: %v", mark.ResourceVersion, err)
+	}
+}
+
 // A role may tell of all that there is before it returns.
 func TestAWatcherMayTellOfWhatThereIs(t *testing.T) {
 	t.Parallel()

@@ -55,6 +55,9 @@ func TestImagesOfCatalogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(string(content), "- image: registry.example.com/bell:1.1.0\n") {
+		t.Errorf("the catalog does not list the image of the operator:\n%s", content)
+	}
 	if err := os.WriteFile(file, []byte(strings.Replace(string(content), "defaultChannel: ", "defaultChannel: x", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}

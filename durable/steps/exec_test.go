@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/httpstream/wsstream"
@@ -141,6 +142,33 @@ func TestSaveThatFails(t *testing.T) {
 		if o.Kind() != outcome.KindStalled || !strings.Contains(o.Message(), test.want) || err != nil || len(left) > 0 {
 			t.Errorf("%s: it came to %v, and left %q (%v)", name, o, left, err)
 		}
+	}
+}
+
+// broken is a store whose files break off.
+type broken struct{ steps.Files }
+
+func (broken) Get(context.Context, string) (io.ReadCloser, error) {
+	return io.NopCloser(io.MultiReader(strings.NewReader("half"), iotest.ErrReader(errors.New("the store is away")))), nil
+}
+
+// A file that breaks off is not loaded, although the command sees its end and exits with 0.
+func TestLoadThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	connection := pod(t, func(_ []string, stdin io.Reader, _, _ io.Writer) int {
+		if _, err := io.Copy(io.Discard, stdin); err != nil {
+			t.Error(err)
+		}
+		return 0
+	})
+	o := carry(t, connection, "", func(ctx context.Context, run *durable.Run) error {
+		step := steps.Load("load", command, broken{}, "all")
+		step.Retry.Attempts = 1
+		_, err := durable.Do(ctx, run, step)
+		return err
+	})
+	if o.Kind() != outcome.KindStalled || !strings.Contains(o.Message(), "the store is away") {
+		t.Errorf("it came to %v: %s", o, o.Message())
 	}
 }
 

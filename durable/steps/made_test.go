@@ -90,7 +90,9 @@ func TestJob(t *testing.T) {
 			t.Parallel()
 			at := newCluster(t)
 			work := func(ctx context.Context, run *durable.Run) error {
-				_, err := durable.Do(ctx, run, steps.Job("move", &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "move"}}))
+				_, err := durable.Do(ctx, run, steps.Job("move", &batchv1.Job{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "move"}, Spec: batchv1.JobSpec{TTLSecondsAfterFinished: new(int32(0))},
+				}))
 				return err
 			}
 			for range 2 {
@@ -99,6 +101,9 @@ func TestJob(t *testing.T) {
 			jobs := at.jobs()
 			if len(jobs) != 1 || !strings.HasPrefix(jobs[0].Name, "move-") || !strings.HasPrefix(jobs[0].Labels[steps.KeyLabel], strings.TrimPrefix(jobs[0].Name, "move-")) {
 				t.Fatalf("there are %+v", jobs)
+			}
+			if jobs[0].Spec.TTLSecondsAfterFinished != nil {
+				t.Error("the Job goes before the step has seen its end")
 			}
 			if c.end != "" {
 				jobs[0].Status.Conditions = []batchv1.JobCondition{{Type: c.end, Status: corev1.ConditionTrue}}

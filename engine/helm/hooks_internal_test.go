@@ -5,6 +5,7 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	release "helm.sh/helm/v4/pkg/release/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/engine"
@@ -37,6 +38,37 @@ func TestFindHooks(t *testing.T) {
 			if got := [2]bool{c.hooks, c.deleteHooks}; got != want {
 				t.Errorf("%s in %s: hooks, hooks of a deletion: %v, want %v", text, place, got, want)
 			}
+		}
+	}
+}
+
+// What an interrupted run of a hook has left is deleted by the next one, in spite of the hook's policy: it would block all revisions.
+func TestAbandoned(t *testing.T) {
+	t.Parallel()
+	job := func(key string, done bool) *unstructured.Unstructured {
+		found := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "a", "uid": "1"}}}
+		if key != "" {
+			found.SetAnnotations(map[string]string{hookKey: key})
+		}
+		if done {
+			_ = unstructured.SetNestedSlice(found.Object, []any{map[string]any{"type": "Complete", "status": "True"}}, "status", "conditions")
+		}
+		return found
+	}
+	succeeded := &release.Hook{Kind: "Job", DeletePolicies: []release.HookDeletePolicy{release.HookSucceeded}}
+	failed := &release.Hook{Kind: "Job", DeletePolicies: []release.HookDeletePolicy{release.HookFailed}}
+	for name, test := range map[string]struct {
+		hook  *release.Hook
+		found *unstructured.Unstructured
+		want  bool
+	}{
+		"it runs":                    {succeeded, job("old", false), true},
+		"it would have been deleted": {succeeded, job("old", true), true},
+		"it stays by its policy":     {failed, job("old", true), false},
+		"Helm created it":            {succeeded, job("", false), false},
+	} {
+		if got := abandoned(test.hook, test.found); got != test.want {
+			t.Errorf("%s: abandoned %t", name, got)
 		}
 	}
 }

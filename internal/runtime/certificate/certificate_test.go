@@ -2,12 +2,37 @@ package certificate_test
 
 import (
 	"crypto/x509"
+	"encoding/pem"
 	"testing"
 	"time"
 
 	"github.com/operon-framework/operon/internal/core/rotation"
 	"github.com/operon-framework/operon/internal/runtime/certificate"
 )
+
+// A bundle may have a certificate of no CA, such as one that is signed by itself, but not where a CA is needed.
+func TestCertificatesOfNoCA(t *testing.T) {
+	t.Parallel()
+	issuer := certificate.Issuer{Times: rotation.DefaultTimes, Hosts: certificate.Hosts{"a.b.svc"}, Name: "op"}
+	ca, err := issuer.Authority(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := issuer.Leaf(ca, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Certificate[0]})
+	if found, err := certificate.ParseCertificates(bundle); err != nil || len(found) != 1 {
+		t.Errorf("it has %d certificates, %v", len(found), err)
+	}
+	if !certificate.Contains(bundle, certificate.ID(leaf.Leaf)) {
+		t.Error("it does not contain its certificate")
+	}
+	if _, err := certificate.ParseAuthorities(bundle); err == nil {
+		t.Error("it counts as a CA")
+	}
+}
 
 // A CA can sign for its hosts and for nothing else: a stolen key cannot be used elsewhere. A certificate is for all of its hosts.
 func TestACASignsForItsHostsOnly(t *testing.T) {

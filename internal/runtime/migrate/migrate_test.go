@@ -271,3 +271,16 @@ func TestAMigrationWaitsUntilADefinitionSettles(t *testing.T) {
 		t.Errorf("afterwards the object is stored in %s, %v", c.objects[0].version, err)
 	}
 }
+
+// A list whose snapshot has expired continues with the token of the API server: from the beginning, a large kind would never end.
+func TestResumedLists(t *testing.T) {
+	t.Parallel()
+	expired := apierrors.NewResourceExpired("too old")
+	if got := resumed(expired); got != "" {
+		t.Errorf("without a token, it continues at %q", got)
+	}
+	expired.ErrStatus.Continue = "next"
+	if got := resumed(fmt.Errorf("list: %w", expired)); got != "next" {
+		t.Errorf("it continues at %q", got)
+	}
+}

@@ -208,25 +208,16 @@ func changes(ctx context.Context, dir, root string, ours []string) (bool, error)
 		if err != nil {
 			return false, err
 		}
-		inside, err := filepath.Rel(root, filepath.Join(resolved(filepath.Dir(absolute)), filepath.Base(absolute)))
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(absolute)); err == nil { // in a directory that does not exist, there is nothing to leave out
+			absolute = filepath.Join(dir, filepath.Base(absolute))
+		}
+		inside, err := filepath.Rel(root, absolute)
 		if err == nil && filepath.IsLocal(inside) && inside != "." {
 			arguments = append(arguments, ":(top,exclude,literal)"+filepath.ToSlash(inside))
 		}
 	}
 	found, err := git(ctx, dir, arguments...)
 	return found != "", err
-}
-
-// resolved returns a path without symbolic links, as git has that of the repository, as far as the path exists.
-func resolved(path string) string {
-	if found, err := filepath.EvalSymlinks(path); err == nil {
-		return found
-	}
-	above := filepath.Dir(path)
-	if above == path {
-		return path
-	}
-	return filepath.Join(resolved(above), filepath.Base(path))
 }
 
 // gitCommand returns a command that reads. It must not take the lock that a commit needs, or run programs that the repository's configuration

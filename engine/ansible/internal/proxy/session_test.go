@@ -254,3 +254,13 @@ func TestRecordsManagedKinds(t *testing.T) {
 		t.Errorf("the run is open because of %q, want %q", open, want)
 	}
 }
+
+// A run that never began has used nothing. Its earlier children are kept.
+func TestPruneOfARunThatNeverBegan(t *testing.T) {
+	t.Parallel()
+	before := []engine.RunObject{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b", Owned: true}, {APIVersion: "v1", Kind: "Secret", Namespace: "a", Name: "read"}}
+	kept, err := (&proxy.Session{}).Prune(t.Context(), before, nil, false)
+	if err != nil || len(kept) != 1 || kept[0].Name != "b" {
+		t.Errorf("kept %+v, %v", kept, err)
+	}
+}
