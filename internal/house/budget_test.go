@@ -44,7 +44,7 @@ var budgets = map[string]budget{
 	"internal/ship/bundle":        {3680, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2230, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":        {3470, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
-	"internal/ship/image":         {1750, 22},
+	"internal/ship/image":         {1770, 22}, // with an index in which names move
 	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
 	"internal/tools/generate":     {2650, 6},
 	"internal/tools/project":      {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
