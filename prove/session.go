@@ -39,6 +39,7 @@ type session struct {
 	enough  context.CancelFunc
 	unwatch func()
 	history normalize.History
+	maps    normalize.Maps
 	brought []string // definitions that the session put into the cluster
 	// replayed is the file that is repeated, or nil if plans are chosen.
 	replayed *File
@@ -104,7 +105,11 @@ func newSession(options Options, file *File) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Options: options, history: history, replayed: file, found: map[string]*finding.Finding{}}
+	maps, err := normalize.MapsOf(slices.Concat(options.CRDs, options.Setup)...)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{Options: options, history: history, maps: maps, replayed: file, found: map[string]*finding.Finding{}}
 	s.report = report.Report{
 		Operator: report.Operator{Name: s.Name, Command: s.Command},
 		Started:  time.Now(), Budget: s.Budget, Seed: s.Seed, Notes: append(notes, history.Words()...),
@@ -313,7 +318,7 @@ func (s *session) withoutOwn(ctx context.Context, fresh map[string]runlog.Trace)
 
 // runs returns the runs without faults. idle is nil if there was none without custom resources.
 func (s *session) runs(fresh map[string]runlog.Trace, idle *runlog.Trace) oracle.Runs {
-	return oracle.Runs{Traces: s.learnt, Fresh: fresh, History: s.history, Idle: idle, Accepted: s.Accept.Accepts}
+	return oracle.Runs{Traces: s.learnt, Fresh: fresh, History: s.history, Maps: s.maps, Idle: idle, Accepted: s.Accept.Accepts}
 }
 
 // idleFor is the factor by which an operator must be quiescent longer without custom resources: it may do its own work later.

@@ -143,7 +143,8 @@ func (s *session) once(ctx context.Context, p testplan.Plan, pace runner.Pace) e
 	}
 	for i, f := range findings {
 		run.Findings = append(run.Findings, f.Key())
-		if f.Fails() && run.Verdict != report.Failed {
+		f.Plan = &p
+		if run.Verdict != report.Failed && s.fails(&f) {
 			run.Verdict = verdicts[i]
 		}
 	}
@@ -261,6 +262,9 @@ func (s *session) unconfirmed(p testplan.Plan, findings []finding.Finding, open 
 // shown records a finding that showed twice, with the smallest plan that shows it. It returns the context of what follows: after the first
 // failure, other runs end if only one is wanted.
 func (s *session) shown(ctx context.Context, f finding.Finding, seen *runlog.Trace) context.Context {
+	if note, trace := s.declined(ctx, f); note != nil {
+		f, seen = *note, trace
+	}
 	if !s.FailFast || !f.Fails() {
 		f, seen = s.shrunk(ctx, f, seen)
 		s.confirmed(f, seen)
@@ -366,6 +370,10 @@ const flakyPlans = 4
 func (s *session) known(one finding.Finding) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if note := s.note(&one); note != nil {
+		note.Also++
+		return true
+	}
 	f := s.found[one.Key()]
 	if f == nil || f.Flaky && f.Also+1 < flakyPlans || !f.Flaky && outweighs(&one, f) {
 		return false

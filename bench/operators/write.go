@@ -33,7 +33,7 @@ func write(out io.Writer, results []result) error {
 func perMinute(r result) float64 { return float64(r.Plans.Run) / max(r.Took.Minutes(), 1.0/60) }
 
 func words(f finding.Finding) string {
-	text := strings.NewReplacer("|", `\|`, "\n", " ").Replace(f.Message)
+	text := strings.NewReplacer("|", `\|`, "\n", " ").Replace(f.Text())
 	if f.Of != nil {
 		text = f.Of.Kind + ": " + text
 	}

@@ -101,6 +101,8 @@ type Finding struct {
 	Of *workload.Ref `json:"of,omitempty"`
 	// Message is one sentence, the same in each run with the same finding.
 	Message string `json:"message"`
+	// Because is the reason why the finding is only a note although others with the same message are failures.
+	Because string `json:"because,omitempty"`
 	// Diff is the expected and the actual state.
 	Diff []Difference `json:"diff,omitempty"`
 	// Last are the most relevant requests of the operator: the ones before and after the fault.
@@ -135,11 +137,26 @@ type Difference struct {
 // Fails reports whether the finding is a failure that is not accepted.
 func (f *Finding) Fails() bool { return f.Level != Note && f.Accepted == "" }
 
-// Key is the same for equivalent findings: the property, the kind of object and the message.
+// Text is the message, with the reason why it is only a note.
+func (f *Finding) Text() string {
+	if f.Because == "" {
+		return f.Message
+	}
+	return f.Message + "; " + f.Because
+}
+
+// Key is the same for equivalent findings: the property, the kind of object and the text.
 func (f *Finding) Key() string {
 	kind := ""
 	if f.Of != nil {
 		kind = f.Of.Kind
 	}
-	return string(f.Property) + "|" + kind + "|" + f.Message
+	return string(f.Property) + "|" + kind + "|" + f.Text()
+}
+
+// Declines reports whether the finding is the note that another one would be if its operator had said why.
+func (f *Finding) Declines(other *Finding) bool {
+	unsaid := *f
+	unsaid.Because = ""
+	return f.Because != "" && f.Step == other.Step && unsaid.Key() == other.Key()
 }

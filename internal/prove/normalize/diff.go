@@ -98,7 +98,9 @@ type unequal struct{ path, want, got string }
 // is not a difference if the other object has the same value from another manager.
 func compare(want, got *Object, noise *Noise) []unequal {
 	var all []unequal
-	hides := func(d unequal) bool { return isEmpty(want, d) || noise.hides(want.kind(), d) }
+	hides := func(d unequal) bool {
+		return isEmpty(want, d, noise) || isShown(want, got, d) || noise.hides(want.kind(), d)
+	}
 	for _, path := range want.paths() {
 		is, owned := got.Fields[path]
 		if !owned && is != want.Fields[path] {
@@ -120,10 +122,11 @@ func compare(want, got *Object, noise *Noise) []unequal {
 
 // isEmpty reports whether a field of a custom resource differs only in that it is absent in one object and empty in the
 // other: typed clients leave out empty fields that are marked omitempty, and to an API both mean the same. In built-in
-// kinds the API server already left out what means the same. An element of a list is never empty.
+// kinds the API server already left out what means the same. An element of a list is never empty. A block of a spec that is empty can be a
+// request, unlike a map.
 //
-// Caveats: an entry of a map with an empty value counts as a field, because there is no schema here.
-func isEmpty(o *Object, d unequal) bool {
+// Caveats: an entry of a map with an empty value counts as a field, unless the value is a block.
+func isEmpty(o *Object, d unequal, noise *Noise) bool {
 	if d.want != "" && d.got != "" || !IsCustom(o.kind()) || strings.HasSuffix(d.path, "]") {
 		return false
 	}
@@ -131,7 +134,25 @@ func isEmpty(o *Object, d unequal) bool {
 	case "false", "0", `""`, "[]", "null":
 		return strings.HasPrefix(d.path, "spec.") || strings.HasPrefix(d.path, "status.")
 	case "{}":
-		return strings.HasPrefix(d.path, "status") // a block of a spec can be a request, even if it is empty
+		return strings.HasPrefix(d.path, "status") || noise != nil && noise.Maps.has(o.kind(), d.path)
+	}
+	return false
+}
+
+// isShown reports whether a block of a custom resource is empty in one object and has fields in the other: these are compared, and the block
+// exists in both.
+func isShown(want, got *Object, d unequal) bool {
+	with := got
+	if d.got == "{}" {
+		with = want
+	}
+	if d.want+d.got != "{}" || !IsCustom(want.kind()) {
+		return false
+	}
+	for path := range with.whole() {
+		if after, below := strings.CutPrefix(path, d.path); below && (after[0] == '.' || after[0] == '[') {
+			return true
+		}
 	}
 	return false
 }

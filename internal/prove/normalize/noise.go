@@ -11,8 +11,9 @@ import (
 
 // Noise contains the differences between runs that should be equal. The zero value is empty.
 type Noise struct {
-	// History is declared, not learned. It has to be set before Learn is called.
+	// History and Maps are declared, not learned. They have to be set before Learn is called.
 	History History
+	Maps    Maps
 
 	// paths contains the fields with random values, by kind, without the indexes of list elements. Only the values are not
 	// compared. A label or annotation with a qualified key means the same on every kind: its field has no kind.

@@ -24,8 +24,9 @@ func (m *moment) declined(found []finding.Finding) []finding.Finding {
 		return found
 	}
 	for i := range found {
-		found[i].Level = finding.Note
-		found[i].Message += "; " + why
+		if found[i].Level != finding.Note {
+			found[i].Level, found[i].Because = finding.Note, why
+		}
 	}
 	return found
 }
@@ -79,28 +80,9 @@ func (m *moment) says() bool {
 		if !normalize.IsCustom(object.GroupVersionKind().GroupKind()) {
 			return false
 		}
-		return !complains(before, object) && complains(m.step, object) || warns(m.step, object) && !warns(before, object)
-	})
-}
-
-// problems are the conditions that report a problem, with the status that reports it.
-var problems = map[string]string{"Ready": "False", "Available": "False", "Stalled": "True", "Degraded": "True"}
-
-// complains reports whether a condition of an object reports a problem with its current generation at the end of a step.
-func complains(step runlog.Step, object *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(step.State, func(one *unstructured.Unstructured) bool {
-		if one.GroupVersionKind() != object.GroupVersionKind() || one.GetName() != object.GetName() {
-			return false
-		}
-		seen, known, _ := unstructured.NestedInt64(one.Object, "status", "observedGeneration")
-		conditions, _, _ := unstructured.NestedSlice(one.Object, "status", "conditions")
-		return slices.ContainsFunc(conditions, func(c any) bool {
-			condition, _ := c.(map[string]any)
-			kind, _ := condition["type"].(string)
-			at, says := condition["observedGeneration"].(int64)
-			current := says && at == one.GetGeneration() || !says && (!known || seen == one.GetGeneration())
-			return problems[kind] != "" && condition["status"] == problems[kind] && current
-		})
+		known := complaints(before, object)
+		isNew := func(one string) bool { return !slices.Contains(known, one) }
+		return slices.ContainsFunc(complaints(m.step, object), isNew) || warns(m.step, object) && !warns(before, object)
 	})
 }
 

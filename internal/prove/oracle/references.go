@@ -45,6 +45,8 @@ type Runs struct {
 	Fresh map[string]runlog.Trace
 	// History contains the fields that are not compared.
 	History normalize.History
+	// Maps contains the fields of which an empty one means the same as none.
+	Maps normalize.Maps
 	// Idle is a run without custom resources, or nil: the objects that the operator creates in it are its own, and nothing is reported about
 	// them.
 	Idle *runlog.Trace
@@ -57,7 +59,7 @@ type Runs struct {
 // already. An error says why the operator cannot be tested with the workload.
 func Reference(w workload.Workload, r Runs) (References, []finding.Finding, error) {
 	refs := References{
-		Workload: w, Noise: &normalize.Noise{History: r.History}, fresh: map[string]*run{}, known: map[string]bool{}, heaps: map[string]bool{}, accepted: r.Accepted,
+		Workload: w, Noise: &normalize.Noise{History: r.History, Maps: r.Maps}, fresh: map[string]*run{}, known: map[string]bool{}, heaps: map[string]bool{}, accepted: r.Accepted,
 	}
 	if len(r.Traces) == 0 {
 		return refs, nil, errors.New("there is no run without faults to compare with")

@@ -53,7 +53,7 @@ func told(f finding.Finding) string {
 		b.WriteString("note: ")
 	}
 	fmt.Fprintf(&b, "%s, %s, at the step %q%s\n", f.Property, f.Class, f.Step, flaky)
-	fmt.Fprintf(&b, "  %s\n", f.Message)
+	fmt.Fprintf(&b, "  %s\n", f.Text())
 	if f.Of != nil {
 		fmt.Fprintf(&b, "  of %s %s\n", f.Of.APIVersion, strings.Trim(f.Of.Namespace+"/"+f.Of.Kind+"/"+f.Of.Name, "/"))
 	}

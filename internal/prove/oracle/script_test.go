@@ -30,6 +30,7 @@ import (
 //	do create apply Box/a Secret/b     a step of the workload; then: same STEP, fresh, refused, bystander
 //	do drift drift Deployment/a        others: delete, fail, heal
 //	history Box status.attempts        a field that the kind's definition declares as history
+//	map Box spec.labels                a field that is a map by the kind's schema
 //	accept MESSAGE                     the message of a finding that is accepted
 //
 //	trace reference                    a run; runs named reference are read twice, in two namespaces
@@ -53,6 +54,7 @@ type script struct {
 	fresh      map[string]runlog.Trace
 	idle       *runlog.Trace
 	history    normalize.History
+	maps       normalize.Maps
 	accepted   []string
 	runs       []run
 }
@@ -60,7 +62,7 @@ type script struct {
 // known returns the runs without faults.
 func (s script) known() oracle.Runs {
 	return oracle.Runs{
-		Traces: s.references, Fresh: s.fresh, History: s.history, Idle: s.idle,
+		Traces: s.references, Fresh: s.fresh, History: s.history, Maps: s.maps, Idle: s.idle,
 		Accepted: func(f finding.Finding) bool { return slices.Contains(s.accepted, f.Message) },
 	}
 }
@@ -79,6 +81,9 @@ func parsed(t *testing.T, text string) script {
 		switch words[0] {
 		case "history":
 			s.history = historyOf(t, words[1], words[2])
+			continue
+		case "map":
+			s.maps = mapsOf(t, words[1], words[2])
 			continue
 		case "accept":
 			s.accepted = append(s.accepted, strings.TrimPrefix(line, "accept "))
@@ -120,21 +125,45 @@ func parsed(t *testing.T, text string) script {
 // historyOf returns the history that a definition declares whose status may contain any field.
 func historyOf(t *testing.T, kind, path string) normalize.History {
 	t.Helper()
-	group, _, _ := strings.Cut(kinds[kind][0], "/")
-	status := map[string]any{"status": map[string]any{"x-kubernetes-preserve-unknown-fields": true}}
-	definition := &unstructured.Unstructured{Object: map[string]any{
-		"kind":     "CustomResourceDefinition",
-		"metadata": map[string]any{"annotations": map[string]any{normalize.HistoryAnnotation: path}},
-		"spec": map[string]any{
-			"group": group, "names": map[string]any{"kind": kind},
-			"versions": []any{map[string]any{"schema": map[string]any{"openAPIV3Schema": map[string]any{"properties": status}}}},
-		},
-	}}
+	definition := definitionOf(kind, map[string]any{"properties": map[string]any{
+		"status": map[string]any{"x-kubernetes-preserve-unknown-fields": true},
+	}})
+	definition.SetAnnotations(map[string]string{normalize.HistoryAnnotation: path})
 	history, err := normalize.HistoryOf(definition)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return history
+}
+
+// mapsOf returns the maps of a definition whose schema has only the field of a path, which is a map of texts. Its parents are objects, or lists
+// if their names end with [].
+func mapsOf(t *testing.T, kind, path string) normalize.Maps {
+	t.Helper()
+	at := map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}}
+	for _, name := range slices.Backward(strings.Split(path, ".")) {
+		name, list := strings.CutSuffix(name, "[]")
+		if list {
+			at = map[string]any{"type": "array", "items": at}
+		}
+		at = map[string]any{"type": "object", "properties": map[string]any{name: at}}
+	}
+	maps, err := normalize.MapsOf(definitionOf(kind, at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return maps
+}
+
+func definitionOf(kind string, root map[string]any) *unstructured.Unstructured {
+	group, _, _ := strings.Cut(kinds[kind][0], "/")
+	return &unstructured.Unstructured{Object: map[string]any{
+		"kind": "CustomResourceDefinition",
+		"spec": map[string]any{
+			"group": group, "names": map[string]any{"kind": kind},
+			"versions": []any{map[string]any{"schema": map[string]any{"openAPIV3Schema": root}}},
+		},
+	}}
 }
 
 func lines(text string) []string {

@@ -203,7 +203,7 @@ func (r *Report) card(i int) card {
 	f := &r.Findings[i]
 	about := about(f.Property)
 	c := card{
-		Number: i + 1, Title: upper(about.broken), Message: upper(terminal.Clean(short(f.Message, shown))), Means: about.means, Advice: about.advice,
+		Number: i + 1, Title: upper(about.broken), Message: upper(terminal.Clean(short(f.Text(), shown))), Means: about.means, Advice: about.advice,
 		Class: string(f.Class), Property: string(f.Property), Step: terminal.Line(f.Step), Flaky: f.Flaky, Flakiness: flakiness(f), Note: f.Level == finding.Note, Accepted: terminal.Clean(f.Accepted), Planned: f.Plan != nil, Faults: parted(faultsOf(f)),
 		Requests: requestRows(f.Last),
 	}

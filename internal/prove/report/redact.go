@@ -239,7 +239,7 @@ func (m *mask) texts(all []string) []string {
 
 // elsewhere hides known values in the other fields of a finding.
 func (m *mask) elsewhere(f *finding.Finding) {
-	f.Message, f.Step, f.Log = m.text(f.Message), m.text(f.Step), m.texts(f.Log)
+	f.Message, f.Because, f.Step, f.Log = m.text(f.Message), m.text(f.Because), m.text(f.Step), m.texts(f.Log)
 	for i := range f.Diff {
 		d := &f.Diff[i]
 		d.Want, d.Got = m.text(d.Want), m.text(d.Got)

@@ -58,7 +58,7 @@ func ruleOf(p *property) sarif.Rule {
 
 // messageOf describes a finding in a few sentences.
 func messageOf(f *finding.Finding) string {
-	text := terminal.Clean(short(f.Message, shown)) + "."
+	text := terminal.Clean(short(f.Text(), shown)) + "."
 	for _, one := range faultsOf(f) {
 		text += " Fault: " + one + "."
 	}

@@ -111,7 +111,7 @@ func (p *page) finding(number int, f *finding.Finding) {
 		p.put(p.Paint(bold, p.Paint(toneOfFinding(f), label+part)))
 		label = strings.Repeat(" ", len(label))
 	}
-	p.labelled("found", plain, short(f.Message, shown))
+	p.labelled("found", plain, short(f.Text(), shown))
 	if f.Level == finding.Note {
 		p.labelled("level", yellow, "note: no failure, but worth a look")
 	}

@@ -69,7 +69,7 @@ func fillDeployment(d *appsv1.Deployment, app *api.App, secret string) {
 	}
 	template := &d.Spec.Template
 	template.Labels = with(template.Labels, labels(app))
-	template.Annotations = with(template.Annotations, map[string]string{configHash: hash(app.Spec.Config), secretHash: secret})
+	template.Annotations = with(template.Annotations, map[string]string{configHash: hash(with(nil, app.Spec.Config)), secretHash: secret})
 	if len(template.Spec.Containers) != 1 {
 		template.Spec.Containers = make([]corev1.Container, 1)
 	}
@@ -116,7 +116,7 @@ func keepService(ctx context.Context, c client.Client, app *api.App) error {
 
 // hashedConfig is the ConfigMap with an App's files under a name that follows from them.
 func hashedConfig(app *api.App) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: named(app, "-"+hash(app.Spec.Config))}
+	return &corev1.ConfigMap{ObjectMeta: named(app, "-"+hash(with(nil, app.Spec.Config)))}
 }
 
 // announcementOf is the metadata of an App's ConfigMap in another namespace.

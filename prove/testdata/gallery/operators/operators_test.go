@@ -212,7 +212,8 @@ func (s *stage) ready(ctx context.Context) error {
 	}
 	conditions, _, err := unstructured.NestedSlice(subject.Object, "status", "conditions")
 	for _, condition := range conditions {
-		if c := condition.(map[string]any); c["type"] == "Ready" && c["status"] == "True" {
+		c := condition.(map[string]any)
+		if (c["type"] == "Ready" || c["type"] == "Healthy") && c["status"] == "True" {
 			return nil
 		}
 	}
