@@ -110,7 +110,7 @@ func (t taken) limit(ctx context.Context) (context.Context, func()) {
 	attempt, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(nil) }
 	if t.run.cfg.Stop != nil {
-		stopped := context.AfterFunc(t.run.cfg.Stop, func() { cancel(errCancelled) })
+		stopped := context.AfterFunc(t.run.cfg.Stop, func() { cancel(errCanceled) })
 		end = func() { stopped(); cancel(nil) }
 	}
 	if left, limited := t.left(); limited {
@@ -120,5 +120,5 @@ func (t taken) limit(ctx context.Context) (context.Context, func()) {
 	return attempt, end
 }
 
-// errCancelled ends an attempt whose run is no longer wanted.
-var errCancelled = errors.New("the run was canceled")
+// errCanceled ends an attempt whose run is no longer wanted.
+var errCanceled = errors.New("the run was canceled")

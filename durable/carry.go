@@ -22,8 +22,8 @@ const (
 	ReasonUndoing = "StepUndoing"
 	// ReasonFailed: a step failed for good, and the steps that were done have been undone.
 	ReasonFailed = "StepFailed"
-	// ReasonCancelled: the run was canceled, and the steps that were done have been undone.
-	ReasonCancelled = "Cancelled"
+	// ReasonCanceled: the run was canceled, and the steps that were done have been undone.
+	ReasonCanceled = "Canceled"
 	// ReasonNext: the run has ended, and another one will begin.
 	ReasonNext = "NextRun"
 )
@@ -63,8 +63,8 @@ func (r *Run) stopped() (outcome.Outcome, error) {
 	if later, ok := as[*suspended](r.halted); ok {
 		return later.outcome, nil
 	}
-	if errors.Is(r.halted, errCancelled) {
-		return outcome.Retry(time.Millisecond, ReasonUndoing, errCancelled.Error()), nil
+	if errors.Is(r.halted, errCanceled) {
+		return outcome.Retry(time.Millisecond, ReasonUndoing, errCanceled.Error()), nil
 	}
 	return outcome.Done(), r.halted
 }
@@ -78,8 +78,8 @@ func (r *Run) verdict() outcome.Outcome {
 		return outcome.Retry(time.Millisecond, ReasonNext, "the work is over, and the next begins")
 	case r.journal.Phase == journal.Failed:
 		return outcome.Stalled(ReasonFailed, r.journal.Message)
-	case r.journal.Phase == journal.Cancelled:
-		return outcome.Stalled(ReasonCancelled, r.journal.Message)
+	case r.journal.Phase == journal.Canceled:
+		return outcome.Stalled(ReasonCanceled, r.journal.Message)
 	}
 	return outcome.Done()
 }

@@ -411,7 +411,7 @@ func TestCancel(t *testing.T) {
 	if w.there() != "s0" || !w.held {
 		t.Fatalf("there is %q (held: %t) before", w.there(), w.held)
 	}
-	if o := w.settle(t, "the user wants it", waits); o.Reason() != durable.ReasonCancelled || w.there() != "" || w.held {
+	if o := w.settle(t, "the user wants it", waits); o.Reason() != durable.ReasonCanceled || w.there() != "" || w.held {
 		t.Errorf("it came to %v, with %q (held: %t)", o, w.there(), w.held)
 	}
 	if want := []string{"do s0", "undo s1", "undo s0"}; !slices.Equal(w.calls, want) {
@@ -482,7 +482,7 @@ func TestChangedCode(t *testing.T) {
 		for _, cancel := range []string{"", "wanted"} {
 			_, err := w.call(t, cancel, test.changed)
 			if _, ok := errors.AsType[*journal.ChangedError](err); !ok || w.stored != before || cancel == "" && !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s, cancelled %q: the error is %v, and the journal %s", name, cancel, err, w.stored)
+				t.Errorf("%s, canceled %q: the error is %v, and the journal %s", name, cancel, err, w.stored)
 			}
 		}
 	}

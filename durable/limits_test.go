@@ -128,7 +128,7 @@ func TestUnreadableJournal(t *testing.T) {
 	for _, cancel := range []string{"", "wanted"} {
 		_, err := w.call(t, cancel, take(w.step("s0", nil)))
 		if _, ok := errors.AsType[*journal.UnreadableError](err); !ok || w.stored != newer || len(w.calls) > 0 {
-			t.Errorf("cancelled %q: the error is %v, the journal %s, and the steps did %q", cancel, err, w.stored, w.calls)
+			t.Errorf("canceled %q: the error is %v, the journal %s, and the steps did %q", cancel, err, w.stored, w.calls)
 		}
 	}
 }

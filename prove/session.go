@@ -49,8 +49,9 @@ type session struct {
 	mu         sync.Mutex
 	report     report.Report
 	found      map[string]*finding.Finding // by key
-	requests   []requestlog.Request        // of all runs
-	namespaces []string                    // of all runs
+	declines   map[declining][]finding.Finding
+	requests   []requestlog.Request // of all runs
+	namespaces []string             // of all runs
 	done       int
 	left       int
 }
@@ -109,7 +110,7 @@ func newSession(options Options, file *File) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Options: options, history: history, maps: maps, replayed: file, found: map[string]*finding.Finding{}}
+	s := &session{Options: options, history: history, maps: maps, replayed: file, found: map[string]*finding.Finding{}, declines: map[declining][]finding.Finding{}}
 	s.report = report.Report{
 		Operator: report.Operator{Name: s.Name, Command: s.Command},
 		Started:  time.Now(), Budget: s.Budget, Seed: s.Seed, Notes: append(notes, history.Words()...),

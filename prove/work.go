@@ -143,8 +143,7 @@ func (s *session) once(ctx context.Context, p testplan.Plan, pace runner.Pace) e
 	}
 	for i, f := range findings {
 		run.Findings = append(run.Findings, f.Key())
-		f.Plan = &p
-		if run.Verdict != report.Failed && s.fails(&f) {
+		if f.Fails() && run.Verdict != report.Failed {
 			run.Verdict = verdicts[i]
 		}
 	}
@@ -163,15 +162,16 @@ func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) 
 		}
 		refs = refs.For(p.Workload, fresh)
 	}
-	pace.Rhythm, pace.Pause = refs.Rhythm(), s.report.Pause
-	pace.Reached, pace.Knows, pace.Unsure = refs.Reached, refs.Knows, max(pace.Unsure, s.Settle)
-	seen, err := s.stage.Carry(ctx, p, pace)
+	seen, err := s.stage.Carry(ctx, p, s.paced(refs, pace))
 	if err != nil {
 		return nil, nil, err
 	}
 	s.outage.over()
 	s.uses(seen)
 	findings := oracle.Judge(refs, p, *seen)
+	if err := s.withDeclined(ctx, refs, p, findings); err != nil {
+		return nil, nil, err
+	}
 	for i := range findings {
 		if guessed(p.Workload, findings[i].Step, s.isGuess(s.worked())) {
 			findings[i].Level = finding.Note
@@ -179,6 +179,13 @@ func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) 
 	}
 	s.Accept.Mark(findings)
 	return seen, findings, nil
+}
+
+// paced returns a pace with what is known from runs without faults.
+func (s *session) paced(refs oracle.References, pace runner.Pace) runner.Pace {
+	pace.Rhythm, pace.Pause = refs.Rhythm(), s.report.Pause
+	pace.Reached, pace.Knows, pace.Unsure = refs.Reached, refs.Knows, max(pace.Unsure, s.Settle)
+	return pace
 }
 
 // tolerates reports whether the session continues although a run could not be completed. It does not if the run was canceled, if a plan file
@@ -262,9 +269,6 @@ func (s *session) unconfirmed(p testplan.Plan, findings []finding.Finding, open 
 // shown records a finding that showed twice, with the smallest plan that shows it. It returns the context of what follows: after the first
 // failure, other runs end if only one is wanted.
 func (s *session) shown(ctx context.Context, f finding.Finding, seen *runlog.Trace) context.Context {
-	if note, trace := s.declined(ctx, f); note != nil {
-		f, seen = *note, trace
-	}
 	if !s.FailFast || !f.Fails() {
 		f, seen = s.shrunk(ctx, f, seen)
 		s.confirmed(f, seen)
@@ -370,10 +374,6 @@ const flakyPlans = 4
 func (s *session) known(one finding.Finding) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if note := s.note(&one); note != nil {
-		note.Also++
-		return true
-	}
 	f := s.found[one.Key()]
 	if f == nil || f.Flaky && f.Also+1 < flakyPlans || !f.Flaky && outweighs(&one, f) {
 		return false

@@ -48,12 +48,12 @@ const (
 	Succeeded Phase = "Succeeded"
 	// Failed: a step failed, and the completed steps were undone.
 	Failed Phase = "Failed"
-	// Cancelled: the run was canceled, and the completed steps were undone.
-	Cancelled Phase = "Cancelled"
+	// Canceled: the run was canceled, and the completed steps were undone.
+	Canceled Phase = "Canceled"
 )
 
 // Over reports whether nothing is left to do.
-func (p Phase) Over() bool { return p == Succeeded || p == Failed || p == Cancelled }
+func (p Phase) Over() bool { return p == Succeeded || p == Failed || p == Canceled }
 
 // State is the state of a step.
 type State string
@@ -90,9 +90,9 @@ type Journal struct {
 	// Input that the run started with, as JSON.
 	// +optional
 	Input string `json:"input,omitempty"`
-	// Cancelled is true if the run is undone because it was canceled.
+	// Canceled is true if the run is undone because it was canceled.
 	// +optional
-	Cancelled bool `json:"cancelled,omitempty"`
+	Canceled bool `json:"canceled,omitempty"`
 	// Message is the reason why the run is undone.
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -193,7 +193,7 @@ func (j *Journal) Break(message string) {
 // Cancel cancels a run. It has no effect on one that has ended.
 func (j *Journal) Cancel(why string) {
 	if j.Phase == Running {
-		j.Phase, j.Cancelled, j.Message = Undoing, true, short(why)
+		j.Phase, j.Canceled, j.Message = Undoing, true, short(why)
 	}
 }
 
@@ -247,8 +247,8 @@ func (j *Journal) Close(now time.Time) {
 	switch {
 	case j.Phase == Finishing:
 		j.Phase = Succeeded
-	case j.Phase == Undoing && j.Cancelled:
-		j.Phase = Cancelled
+	case j.Phase == Undoing && j.Canceled:
+		j.Phase = Canceled
 	case j.Phase == Undoing:
 		j.Phase = Failed
 	default:

@@ -84,7 +84,7 @@ func known(j *fields) bool {
 			return false
 		}
 	}
-	return slices.Contains([]Phase{Running, Finishing, Undoing, Succeeded, Failed, Cancelled}, j.Phase)
+	return slices.Contains([]Phase{Running, Finishing, Undoing, Succeeded, Failed, Canceled}, j.Phase)
 }
 
 // MarshalJSON writes a journal. One that could not be read is written as it was stored.

@@ -121,7 +121,7 @@ func (l *List) Accepts(f finding.Finding) bool {
 }
 
 func (e *entry) accepts(f *finding.Finding) bool {
-	return e.Property == f.Property && e.Message == f.Message && (e.Kind == "" || f.Of != nil && f.Of.Kind == e.Kind)
+	return e.Property == f.Property && (e.Message == f.Message || e.Message == f.Text()) && (e.Kind == "" || f.Of != nil && f.Of.Kind == e.Kind)
 }
 
 // Unseen returns a sentence for each accepted finding that did not occur in any call of Mark.

@@ -1,6 +1,8 @@
 package finding
 
 import (
+	"slices"
+
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/testplan"
 	"github.com/operon-framework/operon/internal/prove/workload"
@@ -103,6 +105,9 @@ type Finding struct {
 	Message string `json:"message"`
 	// Because is the reason why the finding is only a note although others with the same message are failures.
 	Because string `json:"because,omitempty"`
+	// Declined is set if the operator visibly declines the change in a run with faults, to the reason. The finding is only a note if the operator
+	// declines it without faults, too.
+	Declined string `json:"-"`
 	// Diff is the expected and the actual state.
 	Diff []Difference `json:"diff,omitempty"`
 	// Last are the most relevant requests of the operator: the ones before and after the fault.
@@ -154,9 +159,15 @@ func (f *Finding) Key() string {
 	return string(f.Property) + "|" + kind + "|" + f.Text()
 }
 
-// Declines reports whether the finding is the note that another one would be if its operator had said why.
-func (f *Finding) Declines(other *Finding) bool {
-	unsaid := *f
-	unsaid.Because = ""
-	return f.Because != "" && f.Step == other.Step && unsaid.Key() == other.Key()
+// Excuses reports whether the finding, a note of a run without faults, also excuses a failure of a run with faults: it is about the same
+// differences in the same step.
+func (f *Finding) Excuses(failure *Finding) bool {
+	said := *failure
+	said.Because = f.Because
+	return failure.Declined != "" && f.Because != "" && f.Step == failure.Step && f.Key() == said.Key() &&
+		!slices.ContainsFunc(failure.Diff, func(d Difference) bool { return !f.differsIn(d) })
+}
+
+func (f *Finding) differsIn(d Difference) bool {
+	return slices.ContainsFunc(f.Diff, func(other Difference) bool { return other.Of == d.Of && other.Path == d.Path })
 }

@@ -125,16 +125,16 @@ func compare(want, got *Object, noise *Noise) []unequal {
 // kinds the API server already left out what means the same. An element of a list is never empty. A block of a spec that is empty can be a
 // request, unlike a map.
 //
-// Caveats: an entry of a map with an empty value counts as a field, unless the value is a block.
+// Caveats: without a schema, an entry of a map with an empty value counts as a field, unless the value is a block.
 func isEmpty(o *Object, d unequal, noise *Noise) bool {
 	if d.want != "" && d.got != "" || !IsCustom(o.kind()) || strings.HasSuffix(d.path, "]") {
 		return false
 	}
 	switch d.want + d.got {
 	case "false", "0", `""`, "[]", "null":
-		return strings.HasPrefix(d.path, "spec.") || strings.HasPrefix(d.path, "status.")
+		return strings.HasPrefix(d.path, "status.") || strings.HasPrefix(d.path, "spec.") && (noise == nil || !noise.Maps.hasEntry(o.kind(), d.path))
 	case "{}":
-		return strings.HasPrefix(d.path, "status") || noise != nil && noise.Maps.has(o.kind(), d.path)
+		return strings.HasPrefix(d.path, "status") || noise != nil && noise.Maps.hasMap(o.kind(), d.path)
 	}
 	return false
 }

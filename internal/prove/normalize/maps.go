@@ -38,31 +38,40 @@ func MapsOf(objects ...*unstructured.Unstructured) (Maps, error) {
 	return m, nil
 }
 
-// has reports whether a field is a map that may be empty, in the schema of any version.
-func (m Maps) has(kind schema.GroupKind, path string) bool {
-	return slices.ContainsFunc(m.schemas[kind], func(root *apiextensionsv1.JSONSchemaProps) bool { return isMap(root, path) })
+// hasMap reports whether a field is a map that may be empty, in the schema of any version.
+func (m Maps) hasMap(kind schema.GroupKind, path string) bool {
+	return slices.ContainsFunc(m.schemas[kind], func(root *apiextensionsv1.JSONSchemaProps) bool {
+		at, isEntry := follow(root, path)
+		return at != nil && !isEntry && at.AdditionalProperties != nil && len(at.Properties) == 0 && (at.MinProperties == nil || *at.MinProperties == 0)
+	})
+}
+
+// hasEntry reports whether a field is an entry of a map, in the schema of any version. Clients write all entries, also those with an empty value.
+func (m Maps) hasEntry(kind schema.GroupKind, path string) bool {
+	return slices.ContainsFunc(m.schemas[kind], func(root *apiextensionsv1.JSONSchemaProps) bool {
+		at, isEntry := follow(root, path)
+		return at != nil && isEntry
+	})
 }
 
 // stepsOfState matches the steps of a path of a state: a field, a quoted key, or an element of a list.
 var stepsOfState = regexp.MustCompile(`\.([^.\[\]]+)|\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]`)
 
-// isMap follows a path through a schema. An entry of a map is not a map that may be left out, even if its value is one: clients write all
-// entries.
-func isMap(at *apiextensionsv1.JSONSchemaProps, path string) bool {
-	named := false
+// follow returns the schema at a path, and whether that is an entry of a map or an element of a list. It is nil if there is none.
+func follow(at *apiextensionsv1.JSONSchemaProps, path string) (found *apiextensionsv1.JSONSchemaProps, isEntry bool) {
 	for _, step := range stepsOfState.FindAllStringSubmatch("."+path, -1) {
 		key := step[1] + step[2]
 		below, ok := at.Properties[key]
 		switch {
 		case key != "" && ok:
-			at, named = &below, true
+			at, isEntry = &below, false
 		case key != "" && at.AdditionalProperties != nil && at.AdditionalProperties.Schema != nil:
-			at, named = at.AdditionalProperties.Schema, false
+			at, isEntry = at.AdditionalProperties.Schema, true
 		case key == "" && at.Items != nil && at.Items.Schema != nil:
-			at, named = at.Items.Schema, false
+			at, isEntry = at.Items.Schema, true
 		default:
-			return false
+			return nil, false
 		}
 	}
-	return named && at.AdditionalProperties != nil && len(at.Properties) == 0 && (at.MinProperties == nil || *at.MinProperties == 0)
+	return at, isEntry
 }

@@ -79,7 +79,7 @@ func judge(refs *References, r *run, p *testplan.Plan) (found []finding.Finding,
 				one.Last = tellingRequests(m, one)
 				found = append(found, one)
 				switch {
-				case one.Level == finding.Note, p != nil && refs.known[one.Key()]:
+				case one.Level == finding.Note, one.Declined != "", p != nil && refs.known[one.Key()]:
 					// a note does not explain a failure, nor does what also happens without faults, where the states were compared, too
 				case refs.accepts(one):
 					if check.Property == finding.Alive || check.Property == finding.Permitted {

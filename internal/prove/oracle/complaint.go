@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -36,7 +37,7 @@ func complaints(step runlog.Step, object *unstructured.Unstructured) []string {
 		}
 	}
 	for _, field := range []string{"phase", "state"} {
-		if phase, _ := status[field].(string); isCurrent && reportsFailure(phase) {
+		if phase, _ := status[field].(string); isCurrent && isFailure(phase) {
 			all = append(all, phase)
 		}
 	}
@@ -55,28 +56,58 @@ func observed(of map[string]any) (generation int64, known bool) {
 	return 0, false
 }
 
+// Words of conditions and phases. They are the usual ones of the Kubernetes API conventions, kstatus, and operators.
 var (
-	word = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
-	// good are the words at the end of a condition's type that is True if all is well. failures are the words at its start or end that name
-	// a problem. Both are the usual ones of the Kubernetes API conventions, kstatus, and operators.
-	good     = regexp.MustCompile(`^(Ready|Available|Healthy|Valid|Validated|Accepted|Synced|Reconciled|Succeeded|Applied|Configured)$`)
-	failures = regexp.MustCompile(`(?i)^(Invalid|Fail|Failed|Failing|Failure|Error|Errors|Errored|Degraded|Stalled|Unhealthy|Unavailable|Rejected|Misconfigured)$`)
+	// good are the last words of conditions that are True if all is well.
+	good = regexp.MustCompile(`^(?i)(ready|available|healthy|valid|validated|accepted|synced|reconciled|succeeded|applied|configured)$`)
+	// bad are the first or last words of conditions and phases that report a problem.
+	bad      = regexp.MustCompile(`^(?i)(invalid|fail|failed|failing|failure|error|errors|errored|degraded|stalled|unhealthy|unavailable|rejected|misconfigured)$`)
+	negation = regexp.MustCompile(`^(?i)(no|not|non|without)$`)
+	// offered are words before Available that say what could be installed.
+	offered = regexp.MustCompile(`^(?i)(updates?|upgrades?|versions?)$`)
 )
 
-// isProblem reports whether a condition with a status reports a problem.
+// isProblem reports whether a condition with a status reports a problem: Ready is False, NotReady or InvalidSpec is True, or NoErrors is False.
 func isProblem(kind string, status any) bool {
-	words := word.FindAllString(kind, -1)
+	words := wordsOf(kind)
 	if len(words) == 0 {
 		return false
 	}
-	if status == "False" {
-		return good.MatchString(words[len(words)-1]) && !reportsFailure(kind)
+	last := words[len(words)-1]
+	isBad := bad.MatchString(words[0]) || bad.MatchString(last)
+	isGood := !isBad && good.MatchString(last) && (len(words) == 1 || !offered.MatchString(words[len(words)-2]))
+	if slices.ContainsFunc(words, negation.MatchString) {
+		isBad, isGood = isGood, isBad
 	}
-	return status == "True" && reportsFailure(kind)
+	return isBad && status == "True" || isGood && status == "False"
 }
 
-// reportsFailure reports whether a condition's type or a phase names a problem.
-func reportsFailure(name string) bool {
-	words := word.FindAllString(name, -1)
-	return len(words) > 0 && words[0] != "No" && words[0] != "Not" && (failures.MatchString(words[0]) || failures.MatchString(words[len(words)-1]))
+// isFailure reports whether a phase reports a problem.
+func isFailure(phase string) bool {
+	words := wordsOf(phase)
+	return len(words) > 0 && (bad.MatchString(words[0]) || bad.MatchString(words[len(words)-1])) && !slices.ContainsFunc(words, negation.MatchString)
+}
+
+// wordsOf splits names such as InvalidSpec, TLSError and update-failed.
+func wordsOf(name string) []string {
+	var words []string
+	letters := []rune(name)
+	from := 0
+	cut := func(to int) {
+		if to > from {
+			words = append(words, string(letters[from:to]))
+		}
+		from = to
+	}
+	for i, r := range letters {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			cut(i)
+			from = i + 1
+		case unicode.IsUpper(r) && i > 0 && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])):
+			cut(i)
+		}
+	}
+	cut(len(letters))
+	return words
 }

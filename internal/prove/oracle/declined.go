@@ -10,13 +10,14 @@ import (
 	"github.com/operon-framework/operon/internal/prove/normalize"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/testplan"
 )
 
 // declined makes findings notes if the change of the step was not possible, and users can see that: a value makes sense for the schema of a
 // custom resource, and not for Kubernetes or the program that it configures. Shrinking a volume and downgrading a database are examples.
-// Changes that are ignored without a word remain failures.
+// Changes that are ignored without a word remain failures. With faults, see [Declined].
 func (m *moment) declined(found []finding.Finding) []finding.Finding {
-	if len(found) == 0 || len(m.faults) > 0 {
+	if len(found) == 0 {
 		return found
 	}
 	why := m.whyDeclined()
@@ -24,11 +25,21 @@ func (m *moment) declined(found []finding.Finding) []finding.Finding {
 		return found
 	}
 	for i := range found {
-		if found[i].Level != finding.Note {
+		switch {
+		case found[i].Level == finding.Note:
+		case len(m.faults) > 0:
+			found[i].Declined = why // a fault may be the reason
+		default:
 			found[i].Level, found[i].Because = finding.Note, why
 		}
 	}
 	return found
+}
+
+// Declined returns the findings of a run without faults that are notes because the operator visibly declines a change.
+func Declined(refs References, p testplan.Plan, t runlog.Trace) []finding.Finding {
+	all, _ := judge(&refs, newRun(p.Workload, t, refs.traces(), refs.own), &p)
+	return slices.DeleteFunc(all, func(f finding.Finding) bool { return f.Because == "" })
 }
 
 func (m *moment) whyDeclined() string {

@@ -140,7 +140,7 @@ func TestActionsTakeTurns(t *testing.T) {
 	second := d.ask("second", v1alpha1.ActionSpec{Action: "wait"})
 	d.comes(second, "", durable.ReasonWaiting, "the Action first is running on Box one")
 	d.Change(first, func() { first.Spec.Cancel = true })
-	d.comes(first, journal.Cancelled, durable.ReasonCancelled, "spec.cancel is true")
+	d.comes(first, journal.Canceled, durable.ReasonCanceled, "spec.cancel is true")
 	d.comes(second, journal.Running, durable.ReasonWaiting, "step second: for ever")
 	d.Must(d.Client.Delete(t.Context(), second))
 	d.Eventually("the second to go", func(ctx context.Context) error {
@@ -212,7 +212,7 @@ func TestActionOnWhatIsGone(t *testing.T) {
 	a := d.ask("first", v1alpha1.ActionSpec{Action: "wait"})
 	d.comes(a, journal.Running, durable.ReasonWaiting, "for ever")
 	d.Must(d.Client.Delete(t.Context(), b))
-	d.comes(a, journal.Cancelled, durable.ReasonCancelled, "Box one is gone")
+	d.comes(a, journal.Canceled, durable.ReasonCanceled, "Box one is gone")
 
 	b = d.Box("one", nil)
 	a = d.ask("second", v1alpha1.ActionSpec{Action: "wait"})
@@ -221,7 +221,7 @@ func TestActionOnWhatIsGone(t *testing.T) {
 	d.Must(d.Client.Delete(t.Context(), b))
 	d.Box("one", nil)
 	d.serve(waits)
-	d.comes(a, journal.Cancelled, durable.ReasonCancelled, "Box one is gone")
+	d.comes(a, journal.Canceled, durable.ReasonCanceled, "Box one is gone")
 	if want := []string{"undo first", "undo second"}; !slices.Equal(d.did.All(), want) {
 		t.Errorf("the action did %q, want %q", d.did.All(), want)
 	}

@@ -59,7 +59,7 @@ func tell(p action.Plan) string {
 	for _, a := range p.Keep {
 		fmt.Fprintf(&out, "keep %s", a.Name)
 		if a.Spec.Cancel {
-			out.WriteString(", cancelled")
+			out.WriteString(", canceled")
 		}
 		out.WriteString("\n")
 	}

@@ -113,7 +113,7 @@ func TestTurnsAlone(t *testing.T) {
 		"one that is over":             {[]*v1alpha1.Action{in(journal.Failed, asked("b", "one"))}, ""},
 		"one that works on another":    {[]*v1alpha1.Action{in(journal.Running, asked("b", "two"))}, ""},
 		"one of two that has begun":    {[]*v1alpha1.Action{asked("b", "one"), in(journal.Running, asked("c", "one"))}, "the Action c is running on Box one"},
-		"two of which one is over now": {[]*v1alpha1.Action{in(journal.Succeeded, asked("b", "one")), in(journal.Cancelled, asked("c", "one"))}, ""},
+		"two of which one is over now": {[]*v1alpha1.Action{in(journal.Succeeded, asked("b", "one")), in(journal.Canceled, asked("c", "one"))}, ""},
 	} {
 		a := asked("a", "one")
 		p := newPlace(t, append(c.others, a)...)

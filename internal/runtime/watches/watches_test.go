@@ -375,12 +375,12 @@ func TestWhatWatchesCover(t *testing.T) {
 }
 
 // A read stops waiting if the reconcile is canceled, and soon after the operator has to stop.
-func TestAReadThatIsCancelled(t *testing.T) {
+func TestAReadThatIsCanceled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.session().Get(watches.Until(ctx, ctx), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}); err == nil {
-		t.Error("a cancelled read succeeded")
+		t.Error("a canceled read succeeded")
 	}
 }

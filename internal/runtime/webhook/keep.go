@@ -91,7 +91,7 @@ func (k *keeper) leave(life context.Context) {
 // source returns the source of the certificates.
 func (s *Server) source() source {
 	if s.CertDir != "" {
-		return files{folder: s.CertDir, hosts: s.hosts()}
+		return &files{folder: s.CertDir, hosts: s.hosts()}
 	}
 	kept := &own{issuer: issuer{certificate.Issuer{Times: s.Times, Hosts: s.hosts(), Name: s.Operator}}, store: &memory{}, log: s.Log}
 	if s.Service.Name != "" {

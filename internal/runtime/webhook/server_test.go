@@ -140,7 +140,7 @@ func TestFoldersThatAreNotRight(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			folder := files{folder: t.TempDir(), hosts: testIssuer.Hosts}
+			folder := &files{folder: t.TempDir(), hosts: testIssuer.Hosts}
 			if change.host != "" {
 				folder.hosts = certificate.Hosts{change.host}
 			}
@@ -165,4 +165,42 @@ func TestFoldersThatAreNotRight(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A renewed certificate with another CA is served when the registrations carry that CA, or when the one before has expired.
+func TestRenewedFilesAreServedWhenTheyAreTrusted(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := &files{folder: t.TempDir(), hosts: testIssuer.Hosts}
+	renew := func(at time.Time) *kept {
+		made, err := testIssuer.carryOut(rotation.Make, nil, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := made.data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{keyLeaf, keyLeafKey, keyBundle} {
+			if err := os.WriteFile(filepath.Join(f.folder, name), data[name], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return made
+	}
+	serves := func(want *kept, carries string, at time.Time) {
+		t.Helper()
+		found, _, err := f.current(t.Context(), func(id string) bool { return id == carries }, at)
+		if err != nil || !found.leaf.Leaf.Equal(want.leaf.Leaf) {
+			t.Fatalf("it serves another leaf, or has the error %v", err)
+		}
+	}
+	first := renew(now)
+	old := certificate.ID(first.signing.Cert)
+	serves(first, "", now) // there is no other
+	second := renew(now.Add(time.Hour))
+	serves(first, old, now.Add(time.Hour))
+	serves(second, certificate.ID(second.signing.Cert), now.Add(time.Hour))
+	expired := second.leaf.Leaf.NotAfter.Add(time.Second)
+	serves(renew(expired), old, expired)
 }

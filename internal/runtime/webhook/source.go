@@ -73,10 +73,11 @@ func (o *own) current(ctx context.Context, carried func(string) bool, now time.T
 type files struct {
 	folder string
 	hosts  certificate.Hosts
+	served *tls.Certificate // the leaf of the last turn, or nil
 }
 
 // current implements source.
-func (f files) current(_ context.Context, _ func(string) bool, now time.Time) (certificates, bool, error) {
+func (f *files) current(_ context.Context, carried func(string) bool, now time.Time) (certificates, bool, error) {
 	read := map[string][]byte{}
 	for _, name := range []string{keyLeaf, keyLeafKey, keyBundle} {
 		content, err := os.ReadFile(filepath.Join(f.folder, name))
@@ -96,7 +97,29 @@ func (f files) current(_ context.Context, _ func(string) bool, now time.Time) (c
 	if now.After(leaf.Leaf.NotAfter) {
 		err = errors.Join(err, fmt.Errorf("certificates of webhooks in %s: %s has expired at %s: it was not renewed", f.folder, keyLeaf, leaf.Leaf.NotAfter))
 	}
+	if f.served == nil || now.After(f.served.Leaf.NotAfter) || isTrusted(leaf, bundle, carried, now) {
+		f.served = leaf
+	}
+	leaf = f.served
 	return certificates{leaf: leaf, bundle: bundle, adds: true, again: now.Add(timing.lookEvery)}, false, err
+}
+
+// isTrusted reports whether API servers know a CA that a leaf is verified by: a renewed leaf may come with a new CA, and API servers reject it
+// until the registrations carry that.
+func isTrusted(leaf *tls.Certificate, bundle []*x509.Certificate, carried func(id string) bool, now time.Time) bool {
+	options := x509.VerifyOptions{Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
+	for _, cert := range bundle {
+		if carried(certificate.ID(cert)) {
+			options.Roots.AddCert(cert)
+		}
+	}
+	for _, der := range leaf.Certificate[1:] {
+		if cert, err := x509.ParseCertificate(der); err == nil {
+			options.Intermediates.AddCert(cert)
+		}
+	}
+	_, err := leaf.Leaf.Verify(options)
+	return err == nil
 }
 
 // with adds to a bundle the certificates of another one that have not expired: replicas do not see new files

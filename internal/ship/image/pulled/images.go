@@ -190,9 +190,12 @@ func finish(unfinished, place string, image Image) error {
 	return os.Rename(unfinished, place)
 }
 
-// place returns the directory of an image, which depends on what is unpacked of it.
+// unpacking is the version of the way in which images are unpacked. A new one makes the store unpack all images again.
+const unpacking = "-2-"
+
+// place returns the directory of an image, which depends on what is unpacked of it, and how.
 func (s *Store) place(digest string, directories []string) string {
-	return filepath.Join(s.dir, strings.ReplaceAll(digest, ":", "-")+"-"+strings.ReplaceAll(strings.Join(directories, "+"), "/", "_")+s.owner)
+	return filepath.Join(s.dir, strings.ReplaceAll(digest, ":", "-")+unpacking+strings.ReplaceAll(strings.Join(directories, "+"), "/", "_")+s.owner)
 }
 
 // Names in the directory of an image: of the file with what is known about it, and of the directories with its files and the cache.

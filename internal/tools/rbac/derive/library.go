@@ -18,6 +18,7 @@ func (d *deriving) library(c *composer, s *site) {
 		for _, of := range d.kindsOf(s.call, 3, "steps.Scale") {
 			d.mayOn([]string{"get", "update"}, of, "scale", "steps.Scale")
 		}
+		d.may([]string{"list"}, pods, "steps.Scale")
 	case isOf(s.callee, stepsPath, "Until"):
 		for _, of := range d.kindsOf(s.call, 1, "task.Until") {
 			d.may(read, of, "task.Until")

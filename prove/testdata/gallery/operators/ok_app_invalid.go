@@ -14,7 +14,7 @@ import (
 )
 
 // Correct: the Deployment and the Service of an App that is invalid stay as they are, and a condition says so, as long as it is invalid. Here,
-// that is an App without a service, or with a memory that is no quantity. There is no condition Ready.
+// that is an App without a service, or with a memory that is not a quantity. There is no condition Ready.
 var okAppInvalid = Operator{
 	Name: "ok-app-invalid", Correct: true,
 	About: "reports Healthy, or InvalidSpec for invalid Apps, whose Deployment and Service it leaves as they are",
