@@ -121,44 +121,6 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// A workload has its number of pods only when none of them is terminating any more: the status does not count these. Pods of others do not
-// matter.
-func TestScaleWaitsForPodsThatTerminate(t *testing.T) {
-	t.Parallel()
-	chosen := map[string]string{"app": "web"}
-	web := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
-		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: chosen}},
-	}
-	pod := func(name, app string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": app}, Finalizers: []string{"test/held"}}}
-	}
-	mine, other := pod("web-1", "web"), pod("db-1", "db")
-	at := newCluster(t, web, mine, other)
-	for _, one := range []*corev1.Pod{mine, other} {
-		if err := at.Delete(t.Context(), one); err != nil {
-			t.Fatal(err)
-		}
-	}
-	work := func(ctx context.Context, run *durable.Run) error {
-		_, err := steps.Scale(ctx, run, "down", web.DeepCopy(), 0, false)
-		return err
-	}
-	if phase := at.call("", work); phase.Over() {
-		t.Errorf("while a pod is terminating, the run is %s", phase)
-	}
-	if err := at.Get(t.Context(), client.ObjectKeyFromObject(mine), mine); err != nil {
-		t.Fatal(err)
-	}
-	mine.Finalizers = nil
-	if err := at.Update(t.Context(), mine); err != nil {
-		t.Fatal(err)
-	}
-	if phase := at.call("", work); phase != journal.Succeeded {
-		t.Errorf("when it is gone, the run is %s", phase)
-	}
-}
-
 // A temporary change of the scale is reverted when the run is over. A permanent change is reverted only if the run is undone.
 func TestScale(t *testing.T) {
 	t.Parallel()
