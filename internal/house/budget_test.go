@@ -34,7 +34,7 @@ var budgets = map[string]budget{
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
 	"engine/helm":                {2380, 10}, // rendering, values, lookup, generated values, hooks with what each of them leaves, take-over: each needs the others
 
-	"internal/prove/oracle":       {2430, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
+	"internal/prove/oracle":       {2500, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
 	"internal/prove/proxy":        {2870, 8},
 	"internal/prove/report":       {2660, 26}, // with runs that could not be completed
 	"internal/prove/runner":       {2965, 13},

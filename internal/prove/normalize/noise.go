@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,6 +88,15 @@ func (n *Noise) learn(a, b *State) {
 		if a.Counts[count] != b.Counts[count] {
 			n.counted[count] = true
 		}
+	}
+}
+
+// Clone returns a copy that can learn more.
+func (n *Noise) Clone() *Noise {
+	return &Noise{
+		History: n.History, Maps: n.Maps,
+		paths: maps.Clone(n.paths), optional: maps.Clone(n.optional), loose: maps.Clone(n.loose),
+		related: maps.Clone(n.related), named: maps.Clone(n.named), fleeting: maps.Clone(n.fleeting), counted: maps.Clone(n.counted),
 	}
 }
 

@@ -118,9 +118,14 @@ func IsCustom(kind schema.GroupKind) bool {
 // Of returns the state of a world with these objects.
 func (w World) Of(objects []*unstructured.Unstructured) *State {
 	r := reading{World: w, byUID: map[types.UID]*unstructured.Unstructured{}}
+	var generated []string
 	for _, object := range objects {
 		r.byUID[object.GetUID()] = object
+		if prefix := object.GetGenerateName(); prefix != "" && len(object.GetName()) > len(prefix) {
+			generated = append(generated, object.GetName(), prefix+"*")
+		}
 	}
+	r.generated = strings.NewReplacer(generated...)
 	if r.Began.IsZero() {
 		r.Began = oldest(objects)
 	}
@@ -217,6 +222,8 @@ func counts(object *unstructured.Unstructured) bool {
 type reading struct {
 	World
 	byUID map[types.UID]*unstructured.Unstructured
+	// generated replaces the names that the API server generated.
+	generated *strings.Replacer
 }
 
 // object returns the reduced object, or nil if neither the operator nor the user wrote it.
@@ -271,9 +278,10 @@ func (r reading) nameOf(object *unstructured.Unstructured) (name string, generat
 
 var uid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// neutral is Neutral that also replaces the UIDs of the objects: they differ in each run, and operators make names of them.
+// neutral is Neutral that also replaces the UIDs of the objects, and the names that the API server generated: they differ in each run, and
+// operators make names, keys and messages of them.
 func (r reading) neutral(text string) string {
-	return uid.ReplaceAllStringFunc(r.Neutral(text), func(found string) string {
+	return uid.ReplaceAllStringFunc(r.generated.Replace(r.Neutral(text)), func(found string) string {
 		if object := r.byUID[types.UID(found)]; object != nil {
 			return "{uid of " + object.GetKind() + "/" + r.Neutral(object.GetName()) + "}"
 		}

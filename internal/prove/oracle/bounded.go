@@ -16,6 +16,8 @@ const (
 	// manyEvents is the maximum number of events with one reason about one object. Recorders aggregate
 	// equal events.
 	manyEvents = 20
+	// eventsOfStep is how many more of them each step of the user may cause: some frameworks record several for each change that they handle.
+	eventsOfStep = 4
 )
 
 // bounded checks whether the number of objects or events keeps growing.
@@ -95,7 +97,7 @@ func (m *moment) eventsGrow() []finding.Finding {
 	}
 	var all []string
 	for what, n := range now {
-		if n > manyEvents+may[what] {
+		if n > manyEvents+may[what]+eventsOfStep*m.i {
 			all = append(all, what)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // complaints returns the problems with its current generation that a custom resource reports at the end of a step: the types of its conditions,
-// and its phase.
+// its phase, and fields such as errorMessage.
 func complaints(step runlog.Step, object *unstructured.Unstructured) []string {
 	i := slices.IndexFunc(step.State, func(one *unstructured.Unstructured) bool {
 		return one.GroupVersionKind() == object.GroupVersionKind() && one.GetName() == object.GetName()
@@ -34,6 +34,11 @@ func complaints(step runlog.Step, object *unstructured.Unstructured) []string {
 		kind, _ := condition["type"].(string)
 		if current(condition, isCurrent) && isProblem(kind, condition["status"]) {
 			all = append(all, kind)
+		}
+	}
+	for field, text := range status {
+		if said, _ := text.(string); isCurrent && said != "" && isFailure(field) {
+			all = append(all, field)
 		}
 	}
 	for _, field := range []string{"phase", "state"} {

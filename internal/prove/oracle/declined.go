@@ -97,9 +97,12 @@ func (m *moment) says() bool {
 	})
 }
 
+// normalEvent is the type of events that report no problem. Kubernetes has Warning besides, and some frameworks have others, such as Error.
+const normalEvent = "Normal"
+
 // warns reports whether an object has a Warning event at the end of a step.
 func warns(step runlog.Step, object *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(step.Events, func(e runlog.Event) bool {
-		return e.Type == "Warning" && e.Of == object.GetKind()+"/"+object.GetName()
+		return e.Type != normalEvent && e.Of == object.GetKind()+"/"+object.GetName()
 	})
 }

@@ -101,6 +101,22 @@ func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) R
 	return other
 }
 
+// Learn returns References that also know what differs between two runs of the workloads of [Fresh] without faults: what the operator only
+// creates for the changed objects may be random, such as a password.
+func (refs References) Learn(again map[string]runlog.Trace) References {
+	refs.Noise = refs.Noise.Clone()
+	for step, one := range again {
+		first, second := refs.fresh[step], newRun(workload.Workload{}, one, refs.traces(), refs.own)
+		if first == nil {
+			continue
+		}
+		if a, b := first.silentState(step), second.silentState(step); a != nil && b != nil {
+			refs.Noise.Learn(a, b)
+		}
+	}
+	return refs
+}
+
 // Judge returns the findings of a run that do not occur in runs without faults.
 //
 // Guarantees: findings that follow from another finding are omitted. Each finding has the plan, a guess at its

@@ -106,8 +106,8 @@ func notReady(s *normalize.State) int {
 // (the reason and message of a condition, times of past events) may differ, and claims may have been kept.
 func (m *moment) differs(want *normalize.State, when string) []finding.Finding {
 	differences := slices.DeleteFunc(normalize.Diff(want, m.state(), m.refs.Noise), func(d normalize.Difference) bool {
-		tells := story.MatchString(d.Path) || addedToCondition(d.Path) || isStatus(d.Path) && (d.Want == "" && d.Got == aTime || d.Got == "" && d.Want == aTime)
-		return tells || d.Count.Kind == claim || d.Extra && (d.Object.Kind == claim || isRevision(d.Object))
+		tells := story.MatchString(d.Path) || addedToCondition(d.Path) || isPastEvent(d)
+		return tells || d.Count.Kind == claim || d.Extra && (d.Object.Kind == claim || isRevision(d.Object) || isFinished(d.Object)) || d.Missing && hasExpired(d.Object)
 	})
 	if len(differences) == 0 {
 		return nil
@@ -130,6 +130,32 @@ func isRevision(o *normalize.Object) bool {
 }
 
 const claim = "PersistentVolumeClaim"
+
+// isFinished reports whether an object is a Job that has ended: it tells what was done.
+func isFinished(o *normalize.Object) bool {
+	if o.Group != "batch" || o.Kind != "Job" {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(o.Live().Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		return (condition["type"] == "Complete" || condition["type"] == "Failed") && condition["status"] == "True"
+	})
+}
+
+// hasExpired reports whether an object is a Job that has ended and that Kubernetes deletes after some time.
+func hasExpired(o *normalize.Object) bool {
+	_, expires, _ := unstructured.NestedInt64(o.Live().Object, "spec", "ttlSecondsAfterFinished")
+	return expires && isFinished(o)
+}
+
+// isPastEvent reports whether a status or an annotation has the time of an event, such as a restart, in one state only.
+func isPastEvent(d normalize.Difference) bool {
+	return (isStatus(d.Path) || annotation.MatchString(d.Path)) && (d.Want == "" && d.Got == aTime || d.Got == "" && d.Want == aTime)
+}
+
+// annotation matches the annotations of an object and of its template.
+var annotation = regexp.MustCompile(`(^|\.)metadata\.annotations[.\[]`)
 
 // aTime is the placeholder that normalize uses for a time since the start of the run.
 const aTime = `"{time}"`
@@ -213,7 +239,7 @@ func (m *moment) reported(differences []normalize.Difference) bool {
 		}
 	}
 	for _, event := range m.step.Events {
-		if event.Type == "Warning" && slices.ContainsFunc(m.does.Apply, func(object *unstructured.Unstructured) bool {
+		if event.Type != normalEvent && slices.ContainsFunc(m.does.Apply, func(object *unstructured.Unstructured) bool {
 			return event.Of == object.GetKind()+"/"+object.GetName()
 		}) {
 			return true

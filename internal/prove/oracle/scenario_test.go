@@ -138,6 +138,34 @@ func TestOtherWorkloads(t *testing.T) {
 	}
 }
 
+// What the operator only creates for the changed objects of another workload may be random: it differs between two fresh runs. What is the same in
+// both remains compared.
+func TestRandomContentOfOtherWorkloads(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, scenario.Given(t, "testdata/intermediate-correct.txt"))
+	refs, _, err := oracle.Reference(s.workload, oracle.Runs{Traces: s.references})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const steps = "object Box/a user {\"spec\":{\"tls\":true}}\ncreate secrets/a\nobject Secret/a operator {\"data\":{\"key\":\"RANDOM\",\"name\":\"%s\"}}\n"
+	does := "do create apply Box/a\ndo tls apply Box/a fresh\n\n"
+	fresh := "trace fresh tls\nstep tls\n" + fmt.Sprintf(steps, "a")
+	changed := "trace changed\nstep create\nobject Box/a user {\"spec\":{}}\ncreate configmaps/a\nstep tls\n"
+	for name, want := range map[string]int{"a": 0, "b": 1} {
+		other := parsed(t, does+fresh+"\n"+changed+fmt.Sprintf(steps, name))
+		again := parsed(t, does+strings.Replace(fresh, "fresh", "reference once", 1)) // in another namespace, with another random value
+		plan := testplan.Plan{Workload: other.workload}
+		refs := refs.For(other.workload, other.fresh)
+		if found := oracle.Judge(refs, plan, other.runs[0].Trace); len(found) != 1 {
+			t.Errorf("with one fresh run, %d findings: %v", len(found), found)
+		}
+		refs = refs.Learn(map[string]runlog.Trace{"tls": again.references[0]})
+		if found := oracle.Judge(refs, plan, other.runs[0].Trace); len(found) != want {
+			t.Errorf("with the name %s, %d findings: %v", name, len(found), found)
+		}
+	}
+}
+
 // TestPolls: an operator that watches nothing and reads now and then is not in a hot loop.
 func TestPolls(t *testing.T) {
 	t.Parallel()

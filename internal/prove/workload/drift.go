@@ -78,14 +78,26 @@ func oneOfEach(children []*unstructured.Unstructured) []*unstructured.Unstructur
 	return first
 }
 
+var templateContainers = []string{"spec", "template", "spec", "containers"}
+
+// otherImage is an image that no operator asks for.
+const otherImage = "example.com/changed-by-another-client:1"
+
 // disturb returns a merge patch of one field that an operator is likely to manage, and the path of the field.
 func disturb(child *unstructured.Unstructured) (patch map[string]any, path string) {
 	data, _, _ := unstructured.NestedStringMap(child.Object, "data")
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		return map[string]any{"data": map[string]any{key: otherText(child.GetKind(), data[key])}}, "data." + key
 	}
-	if replicas, there, _ := unstructured.NestedInt64(child.Object, "spec", "replicas"); there {
+	// One replica may be the default, which an operator leaves to an autoscaler.
+	if replicas, there, _ := unstructured.NestedInt64(child.Object, "spec", "replicas"); there && replicas != 1 {
 		return map[string]any{"spec": map[string]any{"replicas": replicas + 1}}, "spec.replicas"
+	}
+	if containers, there, _ := unstructured.NestedSlice(child.Object, templateContainers...); there && len(containers) > 0 {
+		if first, ok := containers[0].(map[string]any); ok {
+			first["image"] = otherImage
+			return map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}}}, "image"
+		}
 	}
 	if selector, _, _ := unstructured.NestedStringMap(child.Object, "spec", "selector"); child.GetKind() == "Service" {
 		for _, key := range slices.Sorted(maps.Keys(selector)) {

@@ -4,7 +4,7 @@ package operators
 func All() []Operator {
 	return []Operator{
 		okApp, okAppPatch, okAppResync, okAppClock, okAppHash, okAppElsewhere, okAppTyped, okAppPassword,
-		okAppPaused, okAppInvalid, okAppApplied, okAppMetadata, okAppStaged, okAppSlow,
+		okAppPaused, okAppInvalid, okAppKey, okAppApplied, okAppMetadata, okAppStaged, okAppSlow,
 		okStore, okStoreFinalizer, okStoreScaled, okStoreElected, okBackup, okBackupElected, okBackupPolled, okSite, okTenant,
 
 		halfMade, existsAlready, generatedTwice, appliedFirst, otherName, memoryLost, finalizerStuck,
