@@ -161,6 +161,9 @@ func running(name string) (instance.Facts, error) {
 	if err != nil {
 		return instance.Facts{}, err
 	}
+	if facts.State == instance.Damaged {
+		return instance.Facts{}, fmt.Errorf("the description of cluster %q cannot be read: remove the cluster with `operon cluster down --cluster %s`", name, name)
+	}
 	if facts.State != instance.Running {
 		return instance.Facts{}, fmt.Errorf("cluster %q is not running; start it with `operon cluster up --cluster %s`", name, name)
 	}

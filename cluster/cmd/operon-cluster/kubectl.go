@@ -59,15 +59,21 @@ func takeName(args []string) (name string, rest []string, err error) {
 }
 
 // pointKubectl sets KUBECONFIG to the kubeconfig of the cluster, unless the user names another kubeconfig or runs a command
-// that needs no cluster.
+// that needs no cluster. What follows -- is the command line of a container: its flags are not kubectl's.
 func pointKubectl(name string, args []string) error {
-	elsewhere := func(arg string) bool {
-		return arg == "--kubeconfig" || strings.HasPrefix(arg, "--kubeconfig=") || arg == "--help" || arg == "-h"
+	if at := slices.Index(args, "--"); at >= 0 {
+		args = args[:at]
 	}
-	if slices.ContainsFunc(args, elsewhere) || len(args) == 0 || slices.Contains([]string{"help", "completion", "kustomize"}, args[0]) {
+	isOther := func(arg string) bool { return arg == "--kubeconfig" || strings.HasPrefix(arg, "--kubeconfig=") }
+	if slices.ContainsFunc(args, isOther) {
 		return nil
 	}
+	asksHelp := func(arg string) bool { return arg == "--help" || arg == "-h" }
+	needsNone := len(args) == 0 || slices.ContainsFunc(args, asksHelp) || slices.Contains([]string{"help", "completion", "kustomize"}, args[0])
 	facts, err := running(name)
+	if err != nil && needsNone {
+		return nil // a page of help, for example
+	}
 	if err != nil {
 		return err
 	}

@@ -188,7 +188,7 @@ func TestKilledClusterIsCleared(t *testing.T) {
 		t.Errorf("after kill -9: %+v", again)
 	}
 	kept := filepath.Join(h.path, "clusters", again.Name+".crash.log")
-	if !strings.Contains(again.Crash, "it was killed; its log is "+kept) {
+	if !strings.Contains(again.Crash, "it was killed, or its log has no reason; its log is "+kept) {
 		t.Errorf("the reason of the crash is %q", again.Crash)
 	}
 	if _, err := os.Stat(kept); err != nil {
@@ -240,6 +240,25 @@ func (h *home) file(content string) string {
 		h.t.Fatal(err)
 	}
 	return path
+}
+
+// A running cluster keeps its settings, and says which of the requested ones it does not have.
+func TestOtherSettings(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.up("--ttl", "1h")
+	for _, c := range []struct{ flags, want string }{
+		{"--ttl 1h", ""},
+		{"--ttl 2h --nodes 3 -o json", "(different: nodes, ttl)"},
+	} {
+		r := h.run(append([]string{"up"}, strings.Fields(c.flags)...)...)
+		if r.code != 0 || !strings.Contains(r.stderr, c.want) || c.want == "" && r.stderr != "" {
+			t.Errorf("up %s: %+v", c.flags, r)
+		}
+	}
+	if r := h.run("up", "--node", "container"); r.code == 0 || !strings.Contains(r.stderr, "no node that runs containers") {
+		t.Errorf("a node of containers: %+v", r)
+	}
 }
 
 // A directory whose path is too long for sockets is rejected before anything is created.

@@ -39,3 +39,20 @@ func TestUnusedClusterStops(t *testing.T) {
 		t.Errorf("kubectl after the cluster stopped: %+v", r)
 	}
 }
+
+// A cluster with a data directory also stops, and starts again with its state.
+func TestUnusedClusterWithDataStops(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	data := filepath.Join(h.path, "data")
+	h.up("--ttl", "3s", "--data", data)
+	h.must("kubectl", "create", "namespace", "kept")
+	deadline := time.Now().Add(patience)
+	for list := h.must("list"); !strings.Contains(list, "no clusters"); list = h.must("list") {
+		if time.Now().After(deadline) {
+			t.Fatalf("it still runs: %s", list)
+		}
+	}
+	h.up("--data", data)
+	h.must("kubectl", "get", "namespace", "kept")
+}

@@ -168,28 +168,45 @@ func up(command *cobra.Command, name string, spec instance.Spec, merge bool, out
 	if facts.Crash != "" {
 		fmt.Fprintln(command.ErrOrStderr(), facts.Crash)
 	}
+	if !started {
+		if err := compare(command, facts, spec); err != nil {
+			return err
+		}
+	}
 	if merge {
 		if facts.MergedInto, err = instance.Merge(name); err != nil {
 			return err
 		}
 	}
 	text := func() error {
-		sayUp(command, facts, started, spec)
+		sayUp(command, facts, started)
 		return nil
 	}
 	return output.print(command.OutOrStdout(), facts, text, "cluster", facts.Name)
 }
 
-func sayUp(command *cobra.Command, facts instance.Facts, started bool, spec instance.Spec) {
+// compare tells the user which settings the running cluster does not have. It is an error if it has no node that runs containers: nothing that the
+// user wants to run would run.
+func compare(command *cobra.Command, facts instance.Facts, spec instance.Spec) error {
+	different, err := instance.Differences(facts.Name, spec)
+	if err != nil || len(different) == 0 {
+		return err
+	}
+	if spec.Node == instance.Container && facts.Node != instance.Container {
+		return fmt.Errorf("cluster %q is up and has no node that runs containers; stop it with `operon cluster down --cluster %s` first, or choose another name with --cluster", facts.Name, facts.Name)
+	}
+	fmt.Fprintf(command.ErrOrStderr(), "cluster %q keeps the settings that it was started with (different: %s); to change them, stop it with `operon cluster down --cluster %s` first\n",
+		facts.Name, strings.Join(different, ", "), facts.Name)
+	return nil
+}
+
+func sayUp(command *cobra.Command, facts instance.Facts, started bool) {
 	out := command.OutOrStdout()
 	if started {
 		fmt.Fprintf(out, "cluster %q is up: Kubernetes %s at %s, ready in %.1f s\n", facts.Name, facts.Version, facts.Server, facts.ReadySeconds)
 	}
 	if !started {
 		fmt.Fprintf(out, "cluster %q is already up, for %s: Kubernetes %s at %s\n", facts.Name, age(facts.StartedAt), facts.Version, facts.Server)
-		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data || spec.Egress && !facts.Egress || spec.Plain && !facts.Plain || len(spec.Publish) > len(facts.Published) {
-			fmt.Fprintf(command.ErrOrStderr(), "its settings have not changed; to change them, stop it with `operon cluster down` first\n")
-		}
 	}
 	if facts.Registry != "" {
 		fmt.Fprintf(out, "push images to %s/NAME with any tool; pods use the same name\n", facts.Registry)

@@ -34,6 +34,7 @@ type containers struct {
 	use       *activity
 	egress    bool
 	published []published
+	client    kubernetes.Interface // nil until the node has joined
 }
 
 func startContainers(f folder, spec Spec, use *activity, i *images, ports []published) *containers {
@@ -105,7 +106,8 @@ func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane)
 	if err := publishServices(ctx, client); err != nil {
 		return err
 	}
-	if err := c.images.publish(ctx, client); err != nil {
+	c.client = client
+	if err := c.publishImages(ctx); err != nil {
 		return err
 	}
 	c.servePublished(ctx)
@@ -272,6 +274,14 @@ func isReady(n *corev1.Node) bool {
 		}
 	}
 	return false
+}
+
+// publishImages tells tools the address of the registry, if the cluster has one.
+func (c *containers) publishImages(ctx context.Context) error {
+	if c == nil || c.client == nil {
+		return nil
+	}
+	return c.images.publish(ctx, c.client)
 }
 
 // ended returns a channel that is closed when the process of the node has ended. Without a node, it is never closed.

@@ -55,6 +55,9 @@ func (s *server) handleReset(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = s.nodes.Restore(ctx) // the first start on a data directory may have had fewer nodes
 	}
+	if err == nil {
+		err = s.containers.publishImages(ctx) // and another port of the registry
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}

@@ -11,8 +11,8 @@ import (
 // crashLog is the log of the last process of the cluster that ended without being stopped. Down removes it.
 func (f folder) crashLog() string { return f.path + ".crash.log" }
 
-// fatal matches the line of a log in which a Go program or a component reports why it exits.
-var fatal = regexp.MustCompile(`^(panic: |fatal error: |F\d{4} )`)
+// fatal matches the line of a log in which a Go program, a component, etcd, or the cluster itself reports why it exits.
+var fatal = regexp.MustCompile(`^(panic: |fatal error: |F\d{4} |\{"level":"(fatal|panic)"|operon-cluster: )`)
 
 // keepCrash keeps the log of a cluster whose process ended while it served. It returns an empty string if there was none, and
 // otherwise a sentence with the reason.
@@ -22,7 +22,7 @@ func (f folder) keepCrash() (string, error) {
 	} else if err != nil {
 		return "", err
 	}
-	reason := "it was killed"
+	reason := "it was killed, or its log has no reason"
 	for _, line := range lines(f.log()) {
 		if fatal.MatchString(line) {
 			reason = line

@@ -15,7 +15,7 @@ func TestCrashWithoutLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	reason, err := f.keepCrash()
-	if err != nil || !strings.HasSuffix(reason, "it was killed") {
+	if err != nil || !strings.HasSuffix(reason, "it was killed, or its log has no reason") {
 		t.Errorf("%q, %v", reason, err)
 	}
 }
@@ -27,7 +27,9 @@ func TestCrashReason(t *testing.T) {
 		"a data race": {"I1124 09:00:00.000000       1 a.go:1] ok\nfatal error: concurrent map writes\n\ngoroutine 1 [running]:\npanic: no\n", "fatal error: concurrent map writes"},
 		"a panic":     {"panic: assignment to entry in nil map\n", "panic: assignment to entry in nil map"},
 		"a component": {"F1124 09:00:00.000000       1 b.go:2] hook failed\n", "hook failed"},
-		"kill -9":     {"I1124 09:00:00.000000       1 a.go:1] ok\n", "it was killed; its log is "},
+		"a full disk": {`{"level":"fatal","msg":"failed to save Raft entries","error":"no space left on device"}` + "\n", "no space left on device"},
+		"a node":      {"operon-cluster: the node ended: kubelet: exit status 1\n", "the node ended: kubelet"},
+		"kill -9":     {"I1124 09:00:00.000000       1 a.go:1] ok\n", "it was killed, or its log has no reason; its log is "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -44,7 +44,23 @@ func Down(ctx context.Context, name string) (Facts, error) {
 
 // remove removes all files of a cluster that does not run. The caller must hold the start lock.
 func (f folder) remove() error {
-	err := errors.Join(node.Clear(f.node()), os.RemoveAll(f.path))
+	running, err := tryLock(f.runLock())
+	if errors.Is(err, errHeld) {
+		return fmt.Errorf("cluster %q has a process that is still starting, pid %d: repeat `operon cluster down --cluster %s`", f.name, holderOf(f.runLock()), f.name)
+	}
+	if err != nil {
+		return err
+	}
+	defer running.Close()
+	return f.removeFiles()
+}
+
+// removeFiles removes all files. The directory is what a node is found by, so it is removed only when nothing is left of the node.
+func (f folder) removeFiles() error {
+	if err := node.Clear(f.node()); err != nil {
+		return err
+	}
+	err := os.RemoveAll(f.path)
 	for _, file := range []string{f.crashLog(), f.runLock(), f.startLock()} {
 		if removeErr := os.Remove(file); !errors.Is(removeErr, fs.ErrNotExist) {
 			err = errors.Join(err, removeErr)
@@ -53,19 +69,23 @@ func (f folder) remove() error {
 	return err
 }
 
-// stop stops the process of the cluster.
+// stop stops the process of the cluster, also if it is still starting after the command that started it was killed.
 func (f folder) stop(ctx context.Context) error {
-	facts, err := f.readFacts()
-	if err != nil || facts.State != Running {
+	running, err := held(f.runLock())
+	if err != nil || !running {
 		return err
 	}
-	process, err := os.FindProcess(facts.PID)
+	pid := holderOf(f.runLock())
+	if pid == 0 {
+		return fmt.Errorf("cluster %q has a process that began to start just now: repeat the command", f.name)
+	}
+	process, err := os.FindProcess(pid)
 	if err != nil {
-		return fmt.Errorf("find the process of cluster %q, pid %d: %w", f.name, facts.PID, err)
+		return fmt.Errorf("find the process of cluster %q, pid %d: %w", f.name, pid, err)
 	}
 	defer process.Release()
 	if err := f.signal(process, unix.SIGTERM); err != nil {
-		return fmt.Errorf("stop cluster %q, pid %d: %w", f.name, facts.PID, err)
+		return fmt.Errorf("stop cluster %q, pid %d: %w", f.name, pid, err)
 	}
 	patient, cancel := context.WithTimeout(ctx, timing.stopDeadline)
 	defer cancel()
@@ -73,7 +93,7 @@ func (f folder) stop(ctx context.Context) error {
 		return nil
 	}
 	if err := f.signal(process, unix.SIGKILL); err != nil {
-		return fmt.Errorf("kill cluster %q, pid %d: %w", f.name, facts.PID, err)
+		return fmt.Errorf("kill cluster %q, pid %d: %w", f.name, pid, err)
 	}
 	return released(ctx, f.runLock())
 }

@@ -20,6 +20,8 @@ const (
 	Running State = "Running"
 	// Stopped clusters left a directory because their process was killed.
 	Stopped State = "Stopped"
+	// Damaged: its description cannot be read, after a full disk for example. It can only be removed.
+	Damaged State = "Damaged"
 )
 
 // Facts describe a cluster for programs.
@@ -118,7 +120,7 @@ func (f folder) readFacts() (Facts, error) {
 	}
 	var facts Facts
 	if err := json.Unmarshal(data, &facts); err != nil {
-		return Facts{}, fmt.Errorf("%s: %w; remove the cluster with `operon cluster down --cluster %s`", f.facts(), err, f.name)
+		return Facts{Name: f.name, State: Damaged, Log: f.log()}, nil
 	}
 	if !running {
 		facts.State, facts.PID = Stopped, 0

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -82,6 +83,28 @@ func held(path string) (bool, error) {
 		err = fmt.Errorf("look at lock %s: %w", path, err)
 	}
 	return false, errors.Join(err, file.Close())
+}
+
+// signLock writes the PID of this process into a lock that it holds.
+func signLock(file *os.File) error {
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+	return err
+}
+
+// holderOf returns the PID in a lock, or 0 if the process that holds it has not written it yet.
+func holderOf(path string) int {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(content))
+	if err != nil {
+		return 0
+	}
+	return pid
 }
 
 // released waits until no other process holds the lock.

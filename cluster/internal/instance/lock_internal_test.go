@@ -3,8 +3,11 @@ package instance
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -70,5 +73,42 @@ func TestStartWaitsForWhoLooks(t *testing.T) {
 	}
 	if _, err := newServer(t.Context(), "one"); err != nil {
 		t.Error(err)
+	}
+}
+
+// The files of a cluster whose process is starting stay, and the process is found by its lock, also before it has described itself.
+func TestStartingProcessIsFound(t *testing.T) {
+	t.Parallel()
+	f := folder{name: "test", path: filepath.Join(t.TempDir(), "test")}
+	if err := os.Mkdir(f.path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := tryLock(f.runLock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.stop(t.Context()); err == nil || !strings.Contains(err.Error(), "repeat the command") {
+		t.Errorf("stop without a PID: %v", err)
+	}
+	if err := signLock(lock); err != nil {
+		t.Fatal(err)
+	}
+	if pid := holderOf(f.runLock()); pid != os.Getpid() {
+		t.Errorf("the lock is held by %d", pid)
+	}
+	if err := f.remove(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", os.Getpid())) {
+		t.Errorf("remove: %v", err)
+	}
+	if _, err := os.Stat(f.path); err != nil {
+		t.Errorf("the directory: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(f.path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is left: %v", err)
 	}
 }

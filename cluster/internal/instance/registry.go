@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
+	"github.com/operon-framework/operon/cluster/internal/pki"
 	"github.com/operon-framework/operon/cluster/internal/registry"
 )
 
@@ -45,7 +46,7 @@ func serveImages(ctx context.Context, f folder, spec Spec, use *activity) (*imag
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(portFile(folder), []byte(port), 0o600); err != nil {
+	if err := pki.WriteFile(portFile(folder), []byte(port)); err != nil { // a crash leaves the old one or the new one
 		return nil, errors.Join(err, listener.Close())
 	}
 	guard := registry.Guard{Users: pushers(), Hosts: i.names(), Next: use.count(i.served)}

@@ -82,6 +82,9 @@ func newServer(ctx context.Context, name string) (*server, error) {
 	if s.lock, err = lock(patient, f.runLock()); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
+	if err := signLock(s.lock); err != nil {
+		return nil, err
+	}
 	data, err := os.ReadFile(f.spec())
 	if err != nil {
 		return nil, err
@@ -278,6 +281,7 @@ func (s *server) run(ctx context.Context) error {
 		if err != nil {
 			return err // the directory is kept because its log shows the reason
 		}
+		failed <- nil // for end: the control plane was stopped after the time without use
 		return s.end(failed)
 	}
 }
@@ -311,5 +315,5 @@ func (s *server) leave() error {
 		return errors.Join(err, lockErr, os.RemoveAll(s.folder.path))
 	}
 	defer starting.Close()
-	return errors.Join(err, s.folder.remove())
+	return errors.Join(err, s.folder.removeFiles()) // this process holds the lock
 }

@@ -61,6 +61,9 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 		}
 	}
 	facts, err = f.readFacts()
+	if err == nil && facts.State == Damaged {
+		err = fmt.Errorf("the description of cluster %q cannot be read: remove the cluster with `operon cluster down --cluster %s`", name, name)
+	}
 	if err == nil && facts.State != Running {
 		err = fmt.Errorf("cluster %q exited right after startup; see %s", name, f.log())
 	}
@@ -126,7 +129,10 @@ func (f folder) launch(ctx context.Context, spec Spec) error {
 
 // prepare creates the directory. It first removes the files of a killed cluster.
 func (f folder) prepare(spec Spec) error {
-	if err := errors.Join(node.Clear(f.node()), os.RemoveAll(f.path)); err != nil {
+	if err := node.Clear(f.node()); err != nil {
+		return err // the directory tells the next attempt what is left
+	}
+	if err := os.RemoveAll(f.path); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
