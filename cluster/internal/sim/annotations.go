@@ -23,6 +23,9 @@ const (
 	// duration such as 5s or 1m30s.
 	StartAfterAnnotation = "sim.operon.dev/start-after"
 
+	// SucceedAnnotation makes a pod that is not of a Job end with exit code 0, with the value "true". Pods of Jobs do so without it.
+	SucceedAnnotation = "sim.operon.dev/succeed"
+
 	// UsageCPUAnnotation and UsageMemoryAnnotation set the usage of each container of a pod, such as 250m and 64Mi, or of certain
 	// containers, such as web=250m,log=10m. See Usage.
 	UsageCPUAnnotation    = "sim.operon.dev/usage-cpu"
@@ -44,8 +47,9 @@ var failures = []string{FailImagePull, FailCrashLoop, FailNeverReady, FailJob, F
 
 // wish is the behavior that the annotations of a pod request.
 type wish struct {
-	fail  string        // one of failures, or empty
-	after time.Duration // of the start
+	fail     string        // one of failures, or empty
+	after    time.Duration // of the start
+	succeeds bool
 }
 
 // readWish reads a pod's annotations. An error describes the problem and the valid values. It is shown to the user in the pod's status.
@@ -61,6 +65,13 @@ func readWish(pod *corev1.Pod) (wish, error) {
 	if w.fail == FailJob && restarts(pod) {
 		return w, fmt.Errorf("annotation %s: %q is for pods that terminate, such as those of a Job, but this one has restartPolicy Always; use %s instead",
 			FailAnnotation, FailJob, FailCrashLoop)
+	}
+	if succeed, ok := pod.Annotations[SucceedAnnotation]; ok {
+		if succeed != "true" || restarts(pod) || w.fail != "" {
+			return w, fmt.Errorf(`annotation %s: %q; the value is "true", on a pod that terminates (its restartPolicy is not Always) and without %s`,
+				SucceedAnnotation, succeed, FailAnnotation)
+		}
+		w.succeeds = true
 	}
 	if after, ok := pod.Annotations[StartAfterAnnotation]; ok {
 		duration, err := time.ParseDuration(after)

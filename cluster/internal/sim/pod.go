@@ -200,7 +200,7 @@ func (w wish) wants(pod *corev1.Pod) podState {
 		return podFailed
 	case w.fail == FailNeverReady:
 		return podUnready
-	case ofJob(pod):
+	case ofJob(pod), w.succeeds:
 		return podSucceeded
 	case !gatesOpen(pod):
 		return podGated

@@ -214,6 +214,14 @@ func TestFailuresByAnnotation(t *testing.T) {
 		reason: "InvalidAnnotation", event: `"soon" is not a duration; use one such as 5s`,
 		shows: waitsFor("InvalidAnnotation"),
 	}, {
+		annotation: sim.SucceedAnnotation, value: "yes",
+		reason: "InvalidAnnotation", event: `"yes"; the value is "true", on a pod that terminates`,
+		shows: waitsFor("InvalidAnnotation"),
+	}, {
+		annotation: sim.SucceedAnnotation, value: "true",
+		reason: "InvalidAnnotation", event: "its restartPolicy is not Always",
+		shows: waitsFor("InvalidAnnotation"),
+	}, {
 		annotation: sim.UsageCPUAnnotation, value: "lots",
 		reason: "InvalidAnnotation", event: `"lots" is not an amount; use one such as 250m`,
 		shows: waitsFor("InvalidAnnotation"),
@@ -407,6 +415,22 @@ func TestJobFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A pod that an operator creates itself, for a backup for example, ends well if it is annotated, and runs otherwise.
+func TestPodSucceeds(t *testing.T) {
+	t.Parallel()
+	simulate(t)
+	namespace := newNamespace(t)
+	spec := podSpec()
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	createPod(t, namespace, nil, spec)
+	awaitPod(t, namespace, "ready", ready)
+	patchPod(t, namespace, `{"metadata":{"annotations":{"sim.operon.dev/succeed":"true"}}}`)
+	awaitPod(t, namespace, "ended", func(pod *corev1.Pod) bool {
+		end := pod.Status.ContainerStatuses[0].State.Terminated
+		return pod.Status.Phase == corev1.PodSucceeded && end != nil && end.ExitCode == 0
+	})
 }
 
 func TestDeploymentReplacesADeletedPod(t *testing.T) {
