@@ -46,7 +46,8 @@ func (f folder) mergeInto(facts Facts, path string, choose bool) (Facts, error) 
 	access, entry := kubeconfigAt(path), contextName(f.name)
 	// An entry that has a file of origin would be written to that file.
 	ours.Clusters[entry].LocationOfOrigin, ours.AuthInfos[entry].LocationOfOrigin, ours.Contexts[entry].LocationOfOrigin = "", "", ""
-	err = modify(access, func(theirs *clientcmdapi.Config) {
+	facts.MergedInto = access.GetDefaultFilename()
+	err = modify(access, func(theirs *clientcmdapi.Config) error {
 		if choose && theirs.CurrentContext != entry {
 			facts.MergedOver = theirs.CurrentContext
 		}
@@ -55,12 +56,9 @@ func (f folder) mergeInto(facts Facts, path string, choose bool) (Facts, error) 
 		if choose {
 			theirs.CurrentContext = entry
 		}
+		return f.writeFacts(facts) // first, so that Down removes the entry also if this process is killed after adding it
 	})
-	if err != nil {
-		return facts, err
-	}
-	facts.MergedInto = access.GetDefaultFilename()
-	return facts, f.writeFacts(facts)
+	return facts, err
 }
 
 // unmerge removes a cluster from the kubeconfig to which it was added. If its context is still current, the previous context
@@ -70,7 +68,7 @@ func unmerge(facts Facts, name string) error {
 		return nil
 	}
 	entry := contextName(name)
-	err := modify(kubeconfigAt(facts.MergedInto), func(config *clientcmdapi.Config) {
+	err := modify(kubeconfigAt(facts.MergedInto), func(config *clientcmdapi.Config) error {
 		delete(config.Clusters, entry)
 		delete(config.AuthInfos, entry)
 		delete(config.Contexts, entry)
@@ -80,6 +78,7 @@ func unmerge(facts Facts, name string) error {
 				config.CurrentContext = facts.MergedOver
 			}
 		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("remove cluster %q from the kubeconfig: %w", name, err)
@@ -88,13 +87,15 @@ func unmerge(facts Facts, name string) error {
 }
 
 // modify changes a kubeconfig. While another program changes it, such as kubectl, it waits, and reads it again.
-func modify(access clientcmd.ConfigAccess, change func(*clientcmdapi.Config)) error {
+func modify(access clientcmd.ConfigAccess, change func(*clientcmdapi.Config) error) error {
 	for deadline := time.Now().Add(timing.kubeconfigBusy); ; time.Sleep(timing.lockPeriod) {
 		config, err := access.GetStartingConfig()
 		if err != nil {
 			return fmt.Errorf("the kubeconfig %s was not changed: %w", access.GetDefaultFilename(), err)
 		}
-		change(config)
+		if err := change(config); err != nil {
+			return err
+		}
 		err = clientcmd.ModifyConfig(access, *config, false) // it creates a file as lock, and does not wait
 		if !errors.Is(err, fs.ErrExist) {
 			return err
