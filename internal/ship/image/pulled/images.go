@@ -84,7 +84,7 @@ func (i *Image) Within(err error) error {
 func (s *Store) Fetch(ctx context.Context, reference string, directories ...string) (*Image, error) {
 	image, err := s.fetch(ctx, reference, directories)
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %w%s", reference, short(err), podHint(reference, err))
+		return nil, fmt.Errorf("image %s: %w%s", reference, err, podHint(reference, err))
 	}
 	return image, nil
 }
@@ -103,7 +103,7 @@ func (s *Store) fetch(ctx context.Context, reference string, directories []strin
 	defer cancel()
 	found, err := remote.Get(ref, append(s.remote, remote.WithContext(ctx))...)
 	if err != nil {
-		return nil, err
+		return nil, response(err, "the response is not that of a registry of images")
 	}
 	place := s.place(found.Digest.String(), directories)
 	s.images.LockKey(place)
@@ -235,11 +235,11 @@ func read(place string) (*Image, error) {
 func (s *Store) unpack(found *remote.Descriptor, to string, directories []string) error {
 	source, err := found.Image() // of a list, the one for this platform
 	if err != nil {
-		return err
+		return response(err, "it is neither an image for linux/amd64 nor a list with one")
 	}
 	config, err := source.ConfigFile()
 	if err != nil {
-		return fmt.Errorf("its configuration: %w", err)
+		return fmt.Errorf("its configuration: %w", response(err, "it is not what the manifest describes"))
 	}
 	unfinished, err := s.unfinished()
 	if err != nil {
@@ -262,7 +262,7 @@ func (s *Store) layers(source v1.Image, into string, directories []string) (int6
 	defer root.Close()
 	layers, err := source.Layers()
 	if err != nil {
-		return 0, err
+		return 0, response(err, "its manifest is not valid")
 	}
 	u := newUnpacker(root, s.limits, directories)
 	for _, layer := range layers {

@@ -174,12 +174,30 @@ func TestNoRegistry(t *testing.T) {
 		http.Error(w, "secret: 4711", http.StatusForbidden)
 	}))
 	t.Cleanup(secret.Close)
+	var noToken *httptest.Server
+	noToken = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" {
+			fmt.Fprint(w, `{"secret": "4711"}`)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="`+noToken.URL+`/token"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(noToken.Close)
+	noManifest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "4711")
+	}))
+	t.Cleanup(noManifest.Close)
 	store := pulled.New(t.TempDir(), pulled.DefaultLimits)
 	for reference, want := range map[string]string{
-		strings.TrimPrefix(secret.URL, "http://") + "/x:1": "the registry answers with status 403 Forbidden",
-		"169.254.169.254/x:1":                              "169.254.169.254 is no address of a registry",
-		"[fe80::1]:443/x:1":                                "",
-		"[fd00:ec2::254]:443/x:1":                          "",
+		strings.TrimPrefix(secret.URL, "http://") + "/x:1":     "the registry answers with status 403 Forbidden",
+		strings.TrimPrefix(noToken.URL, "http://") + "/x:1":    "the response is not that of a registry of images",
+		strings.TrimPrefix(noManifest.URL, "http://") + "/x:1": "it is not what the manifest describes",
+		"168.63.129.16/x:1":       "168.63.129.16 is no address of a registry",
+		"100.100.100.200/x:1":     "100.100.100.200 is no address of a registry",
+		"169.254.169.254/x:1":     "169.254.169.254 is no address of a registry",
+		"[fe80::1]:443/x:1":       "",
+		"[fd00:ec2::254]:443/x:1": "fd00:ec2::254 is no address of a registry",
 	} {
 		_, err := store.Fetch(t.Context(), reference, "manifests")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "4711") {

@@ -40,20 +40,23 @@ const (
 	removalAll = ".wh..wh..opq"
 )
 
+// notDescribed is the error of a layer with another size, digest or format than the manifest has.
+const notDescribed = "a layer is not what the manifest describes"
+
 func (u *unpacker) layer(layer v1.Layer) error {
 	size, err := layer.Size()
 	if err != nil {
-		return err
+		return response(err, notDescribed)
 	}
 	if u.compressed += size; u.compressed > u.limits.Compressed {
 		return fmt.Errorf("its layers have more than %d bytes", u.limits.Compressed)
 	}
 	content, err := layer.Uncompressed() // verifies the digest
 	if err != nil {
-		return err
+		return response(err, notDescribed)
 	}
 	defer content.Close()
-	limited := &io.LimitedReader{R: content, N: u.left}
+	limited := &io.LimitedReader{R: reader{content, notDescribed}, N: u.left}
 	defer func() { u.left = limited.N }()
 	u.written, u.above, u.emptied = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	archive := tar.NewReader(limited)
