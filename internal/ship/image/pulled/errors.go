@@ -21,6 +21,7 @@ func response(err error, replacement string) error {
 		network     *net.OpError
 		certificate *tls.CertificateVerificationError
 		handshake   tls.RecordHeaderError
+		large       *http.MaxBytesError
 	)
 	switch {
 	case err == nil:
@@ -37,6 +38,8 @@ func response(err error, replacement string) error {
 		return certificate
 	case errors.As(err, &handshake):
 		return handshake
+	case errors.As(err, &large):
+		return fmt.Errorf("a manifest has more than %d bytes", large.Limit)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return http.ErrSchemeMismatch
 	case errors.Is(err, context.DeadlineExceeded):

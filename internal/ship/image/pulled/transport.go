@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path"
 	"slices"
 	"syscall"
 	"time"
@@ -25,14 +26,27 @@ func transport() http.RoundTripper {
 	return guarded{made}
 }
 
-// guarded is a transport that refuses redirects from https to http. The registry library would accept a server for tokens without TLS after one.
+// guarded is a transport that refuses redirects from https to http, after which the registry library would accept a server for tokens without TLS,
+// and that limits manifests, which the library reads into memory.
 type guarded struct{ next http.RoundTripper }
 
 func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if from := request.Response; request.URL.Scheme == "http" && from != nil && from.Request != nil && from.Request.URL.Scheme == "https" {
 		return nil, own{fmt.Errorf("the registry redirects from https to http at %s, which is not allowed", request.URL.Host)}
 	}
-	return g.next.RoundTrip(request)
+	answer, err := g.next.RoundTrip(request)
+	if err == nil && isManifest(request) {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxDocument)
+	}
+	return answer, err
+}
+
+// isManifest reports whether a request is for a manifest, or follows a redirect of one.
+func isManifest(request *http.Request) bool {
+	for request.Response != nil && request.Response.Request != nil {
+		request = request.Response.Request
+	}
+	return path.Base(path.Dir(request.URL.Path)) == "manifests"
 }
 
 // Dial connects to an address that somebody else has named, but to none at which clouds offer credentials of the machine.
