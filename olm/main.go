@@ -4,7 +4,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
@@ -37,25 +36,20 @@ import (
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == "project" {
-		if err := writeProject(os.Args[2]); err != nil {
-			fmt.Fprintf(os.Stderr, "olm: %v\n", err)
-			os.Exit(1)
-		}
+		exitOn(writeProject(os.Args[2]))
 		return
 	}
-	operon.Main("olm", options(cacheDir(), &csv.Composer{Clock: clock.RealClock{}}, os.Getenv("OLM_PACKAGE_MANIFESTS") != "false")...)
+	cache, err := cacheDir()
+	exitOn(err)
+	operon.Main("olm", options(cache, &csv.Composer{Clock: clock.RealClock{}}, os.Getenv("OLM_PACKAGE_MANIFESTS") != "false")...)
 }
 
-// cacheDir returns the directory for images: $OLM_CACHE_DIR, or one in the user's cache, or one for temporary files if the user has no home.
-func cacheDir() string {
-	if dir := os.Getenv("OLM_CACHE_DIR"); dir != "" {
-		return dir
-	}
-	dir, err := os.UserCacheDir()
+// exitOn ends the program if there is an error.
+func exitOn(err error) {
 	if err != nil {
-		dir = os.TempDir()
+		fmt.Fprintf(os.Stderr, "olm: %v\n", err)
+		os.Exit(1)
 	}
-	return filepath.Join(dir, "operon-olm")
 }
 
 // globalNamespace is the namespace whose catalogs all namespaces can use.

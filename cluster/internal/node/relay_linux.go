@@ -114,7 +114,8 @@ func dialDestination(ctx context.Context, here net.Conn, dial Dialer) (net.Conn,
 }
 
 // metadata are addresses outside of link-local ranges at which cloud providers serve the machine's credentials: Azure's
-// WireServer, Alibaba's metadata service, and AWS's metadata service for IPv6.
+// WireServer, Alibaba's metadata service, and AWS's metadata service for IPv6. What fetches images of catalogs has the same list: see
+// internal/ship/image/pulled/transport.go.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("fd00:ec2::254"),
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/tools/git"
 )
 
 // dirty is the suffix of the revision if an image contains sources that differ from the commit.
@@ -38,7 +39,7 @@ func readRevision(ctx context.Context, dir string, ours []string) (revision, err
 	if err != nil {
 		return revision{}, err
 	}
-	last, err := git(ctx, dir, "log", "-1", "--no-show-signature", "--format=%H %ct", "HEAD")
+	last, err := git.Output(ctx, dir, "log", "-1", "--no-show-signature", "--format=%H %ct", "HEAD")
 	if err != nil {
 		return revision{Time: date, Unknown: whyUnknown(ctx, dir)}, context.Cause(ctx)
 	}
@@ -66,10 +67,10 @@ func readRevision(ctx context.Context, dir string, ours []string) (revision, err
 
 // place returns the directory of the repository, and the path of a directory in it.
 func place(ctx context.Context, dir string) (root, folder string, err error) {
-	if root, err = git(ctx, dir, "rev-parse", "--show-toplevel"); err != nil {
+	if root, err = git.Output(ctx, dir, "rev-parse", "--show-toplevel"); err != nil {
 		return "", "", err
 	}
-	folder, err = git(ctx, dir, "rev-parse", "--show-prefix")
+	folder, err = git.Output(ctx, dir, "rev-parse", "--show-prefix")
 	return strings.TrimSuffix(root, "\n"), strings.TrimSuffix(strings.TrimSuffix(folder, "\n"), "/"), err
 }
 
@@ -119,7 +120,7 @@ func anyIgnored(ctx context.Context, root string, files []string) (bool, error) 
 	for folder := range nested {
 		files = append(files, folder)
 	}
-	command := gitCommand(ctx, root, "check-ignore", "-z", "--stdin", "--quiet")
+	command := git.Command(ctx, root, "check-ignore", "-z", "--stdin", "--quiet")
 	command.Stdin = strings.NewReader(strings.Join(files, "\x00") + "\x00")
 	var problem bytes.Buffer
 	command.Stderr = &problem
@@ -178,7 +179,7 @@ func whyUnknown(ctx context.Context, dir string) string {
 	if _, err := exec.LookPath("git"); err != nil {
 		return "there is no git command on the PATH"
 	}
-	_, err := git(ctx, dir, "rev-parse", "--git-dir")
+	_, err := git.Output(ctx, dir, "rev-parse", "--git-dir")
 	if err == nil {
 		return ""
 	}
@@ -216,21 +217,6 @@ func changes(ctx context.Context, dir, root string, ours []string) (bool, error)
 			arguments = append(arguments, ":(top,exclude,literal)"+filepath.ToSlash(inside))
 		}
 	}
-	found, err := git(ctx, dir, arguments...)
+	found, err := git.Output(ctx, dir, arguments...)
 	return found != "", err
-}
-
-// gitCommand returns a command that reads. It must not take the lock that a commit needs, or run programs that the repository's configuration
-// names.
-func gitCommand(ctx context.Context, dir string, arguments ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", dir}, arguments...)...)
-}
-
-func git(ctx context.Context, dir string, arguments ...string) (string, error) {
-	output, err := gitCommand(ctx, dir, arguments...).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
-		err = errors.New(strings.TrimSpace(string(exit.Stderr)))
-	}
-	return string(output), err
 }

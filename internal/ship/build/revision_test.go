@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/operon-framework/operon/internal/tools/git"
 )
 
 func TestWhereSourcesAre(t *testing.T) {
@@ -54,7 +56,7 @@ func TestFolderOfAProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, arguments := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=test", "-c", "user.email=test@example.com", "commit", "-qm", "first"}} {
-		if _, err := git(t.Context(), root, arguments...); err != nil {
+		if _, err := git.Output(t.Context(), root, arguments...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/mod/module"
 
 	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/tools/git"
 )
 
 // checksums is the file with the SHA-256 of each archive, as sha256sum writes and checks it.
@@ -138,9 +139,9 @@ func sourceTime(ctx context.Context) (time.Time, error) {
 	if date, err := image.SourceDate(); err != nil || !date.Equal(image.Epoch) {
 		return date, err
 	}
-	said, err := output(ctx, ".", nil, "git", "log", "-1", "--no-show-signature", "--format=%cI")
+	said, err := git.Output(ctx, ".", "log", "-1", "--no-show-signature", "--format=%cI")
 	if err != nil {
 		return time.Time{}, err
 	}
-	return time.Parse(time.RFC3339, strings.TrimSpace(string(said)))
+	return time.Parse(time.RFC3339, strings.TrimSpace(said))
 }

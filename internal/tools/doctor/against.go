@@ -1,19 +1,18 @@
 package doctor
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/git"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -43,12 +42,12 @@ func atRevision(ctx context.Context, dir, revision string) (map[string]*apiexten
 	if strings.HasPrefix(revision, "-") {
 		return nil, fmt.Errorf("--against %s: not a file, directory or git revision", revision)
 	}
-	if _, err := git(ctx, dir, "rev-parse", "--verify", "--quiet", revision+"^{commit}"); err != nil {
+	if _, err := git.Output(ctx, dir, "rev-parse", "--verify", "--quiet", revision+"^{commit}"); err != nil {
 		return nil, fmt.Errorf("--against %s: not a file, directory or git revision in %s", revision, dir)
 	}
-	listed, err := git(ctx, dir, "ls-tree", "-r", "-z", "--name-only", revision, "--", project.CRDFolder)
+	listed, err := git.Output(ctx, dir, "ls-tree", "-r", "-z", "--name-only", revision, "--", project.CRDFolder)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--against %s: list %s: %w", revision, project.CRDFolder, err)
 	}
 	copied, err := os.MkdirTemp("", "operon-doctor-")
 	if err != nil {
@@ -60,9 +59,9 @@ func atRevision(ctx context.Context, dir, revision string) (map[string]*apiexten
 		if extension := filepath.Ext(name); extension != ".yaml" && extension != ".yml" {
 			continue
 		}
-		content, err := git(ctx, dir, "show", revision+":./"+name)
-		if err != nil {
-			return nil, err
+		content, err := git.Output(ctx, dir, "show", revision+":./"+name)
+		if err != nil { // a partial clone lacks it, for example
+			return nil, fmt.Errorf("--against %s: read %s: %w: fetch it with git", revision, name, err)
 		}
 		if !strings.Contains(content, "CustomResourceDefinition") {
 			continue
@@ -99,17 +98,4 @@ func definitions(where string, objects []project.Object, err error) (map[string]
 		return nil, fmt.Errorf("--against %s contains no CRDs: name a file, a directory or a git revision with the older CRDs", where)
 	}
 	return all, nil
-}
-
-func git(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// The repository's own configuration may name programs to run.
-	command := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, arguments...)...)
-	command.Dir = dir
-	var problems bytes.Buffer
-	command.Stderr = &problems
-	output, err := command.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", arguments[0], err, strings.TrimSpace(problems.String()))
-	}
-	return string(output), nil
 }

@@ -55,6 +55,29 @@ func TestAgainstARevision(t *testing.T) {
 	}
 }
 
+// A partial clone does not fetch a missing commit: its configuration can name a program for that.
+func TestAgainstFetchesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ran := filepath.Join(dir, "ran")
+	for _, arguments := range [][]string{
+		{"init", "-q"}, {"config", "core.repositoryFormatVersion", "1"}, {"config", "extensions.partialClone", "origin"},
+		{"config", "remote.origin.url", dir}, {"config", "remote.origin.uploadpack", "touch " + ran + "; git-upload-pack"},
+	} {
+		command := exec.Command("git", arguments...)
+		command.Dir = dir
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v: %s", arguments, err, output)
+		}
+	}
+	if _, err := olderDefinitions(t.Context(), dir, strings.Repeat("1", 40)); err == nil || !strings.Contains(err.Error(), "not a file, directory or git revision") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a program of the repository's configuration ran")
+	}
+}
+
 // TestExamineRefusesWhatItCannotRead: Examine returns one clear error, with the compiler's message if there is one.
 func TestExamineRefusesWhatItCannotRead(t *testing.T) {
 	t.Parallel()

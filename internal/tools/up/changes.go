@@ -3,7 +3,10 @@ package up
 import (
 	"context"
 	"fmt"
+	"go/build"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +22,6 @@ type change string
 const (
 	sourcesChanged   change = "sources"
 	manifestsChanged change = "manifests"
-	nothingChanged   change = "nothing"
 )
 
 // changes watches a project's directory.
@@ -70,8 +72,10 @@ func (c *changes) run(ctx context.Context) {
 			if !open {
 				return
 			}
-			if what := c.classify(event); what != nothingChanged && !slices.Contains(pending, what) {
-				pending = append(pending, what)
+			for _, what := range c.classify(event) {
+				if !slices.Contains(pending, what) {
+					pending = append(pending, what)
+				}
 			}
 			quiet.Reset(timing.settle)
 		case <-c.watcher.Errors: // an overflow: assume that everything changed
@@ -90,11 +94,11 @@ func (c *changes) run(ctx context.Context) {
 	}
 }
 
-// classify returns the change that an event means. A new directory is watched from then on, and counts as a change, because
+// classify returns the changes that an event means. A new directory is watched from then on, and counts as a change, because
 // it may already contain files.
-func (c *changes) classify(event fsnotify.Event) change {
+func (c *changes) classify(event fsnotify.Event) []change {
 	if event.Op == fsnotify.Chmod {
-		return nothingChanged
+		return nil
 	}
 	if event.Has(fsnotify.Create) {
 		_ = c.add(event.Name) // fails if it was deleted already
@@ -102,24 +106,77 @@ func (c *changes) classify(event fsnotify.Event) change {
 	return classify(c.dir, event.Name)
 }
 
-// classify returns the part of a project to which a file belongs.
-func classify(dir, file string) change {
+// classify returns the parts of a project to which a file belongs.
+func classify(dir, file string) []change {
 	relative, err := filepath.Rel(dir, file)
 	if err != nil {
-		return nothingChanged
+		return nil
 	}
 	name := filepath.Base(relative)
 	folders := strings.Split(filepath.ToSlash(filepath.Dir(relative)), "/")
 	switch {
 	case name[0] == '.' && name != ".", strings.HasSuffix(name, "~"), slices.ContainsFunc(folders, ignoredFolder):
-		return nothingChanged
+		return nil
+	case folders[0] == "config" && inProgram(dir, relative):
+		return []change{sourcesChanged, manifestsChanged}
 	case folders[0] == "config":
-		return manifestsChanged
+		return []change{manifestsChanged}
 	case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, ".md"):
-		return nothingChanged
+		return nil
 	default:
-		return sourcesChanged // any other file may be embedded
+		return []change{sourcesChanged} // any other file may be embedded
 	}
+}
+
+// inProgram reports whether a file among the manifests, or one in a directory, is compiled, or embedded by Go code in a directory above. Other
+// manifests do not cause builds: the go command writes into a program whether the repository has changes, so that a build could restart the operator.
+func inProgram(dir, relative string) bool {
+	if info, err := os.Stat(filepath.Join(dir, relative)); err != nil || !info.IsDir() {
+		return isCompiled(relative) || isEmbedded(dir, relative)
+	}
+	found := false
+	_ = filepath.WalkDir(filepath.Join(dir, relative), func(file string, entry fs.DirEntry, err error) error {
+		inside, outside := filepath.Rel(dir, file)
+		if err != nil || outside != nil || entry.IsDir() { // it was deleted already, for example
+			return nil
+		}
+		if found = isCompiled(inside) || isEmbedded(dir, inside); found {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+func isCompiled(file string) bool {
+	return filepath.Ext(file) == ".go" && !strings.HasSuffix(file, "_test.go")
+}
+
+func isEmbedded(dir, file string) bool {
+	for above := filepath.Dir(file); ; above = filepath.Dir(above) {
+		code, _ := build.ImportDir(filepath.Join(dir, above), 0) // what it reads in spite of an error is enough
+		inside, err := filepath.Rel(above, file)
+		if err == nil && slices.ContainsFunc(code.EmbedPatterns, func(pattern string) bool { return embeds(pattern, filepath.ToSlash(inside)) }) {
+			return true
+		}
+		if above == "." {
+			return false
+		}
+	}
+}
+
+// embeds reports whether a pattern of a go:embed directive matches a file or a directory above it.
+func embeds(pattern, file string) bool {
+	pattern = strings.TrimPrefix(pattern, "all:")
+	if pattern == "." {
+		return true
+	}
+	for ; file != "."; file = path.Dir(file) {
+		if matches, err := path.Match(pattern, file); err == nil && matches {
+			return true
+		}
+	}
+	return false
 }
 
 // ignoredFolder reports whether a directory contains neither sources nor manifests.

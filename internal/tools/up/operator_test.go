@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 func TestTheOperatorsEnvironmentPointsToItsOwnIdentity(t *testing.T) {
@@ -43,22 +45,47 @@ func TestPortsAreDifferentAndLeft(t *testing.T) {
 
 func TestClassifyTellsWhatAFileIsPartOf(t *testing.T) {
 	t.Parallel()
-	for file, want := range map[string]change{
-		"main.go":                    sourcesChanged,
-		"api/v1/types.go":            sourcesChanged,
-		"go.mod":                     sourcesChanged,
-		"templates/page.tmpl":        sourcesChanged,
-		"main_test.go":               nothingChanged,
-		"README.md":                  nothingChanged,
-		"config/samples/a.yaml":      manifestsChanged,
-		"config/crd/bases/a.yaml":    manifestsChanged,
-		"config/samples/.a.yaml.swp": nothingChanged,
-		"main.go~":                   nothingChanged,
-		".git/index":                 nothingChanged,
-		"bin/manager":                nothingChanged,
-		"vendor/x/x.go":              nothingChanged,
+	dir := t.TempDir()
+	for file, content := range map[string]string{
+		"main.go":                     "package main\n\nimport \"embed\"\n\n//go:embed config/crd/bases all:config/defaults/*.json \"config/with space\"\nvar files embed.FS\n",
+		"other.go":                    "not Go",
+		"config/new/code/code.go":     "package code\n",
+		"config/crd/bases/new/a.yaml": "",
+		"config/samples/new/a.yaml":   "",
+		"config/embed.go":             "package config\n\nimport _ \"embed\"\n\n//go:embed page.tmpl\nvar page string\n",
 	} {
-		if got := classify("/p", filepath.Join("/p", file)); got != want {
+		testaid.Write(t, filepath.Join(dir, file), content)
+	}
+	sources, manifests, both := []change{sourcesChanged}, []change{manifestsChanged}, []change{sourcesChanged, manifestsChanged}
+	for file, want := range map[string][]change{
+		"main.go":                    sources,
+		"api/v1/types.go":            sources,
+		"go.mod":                     sources,
+		"templates/page.tmpl":        sources,
+		"main_test.go":               nil,
+		"README.md":                  nil,
+		"config/samples/a.yaml":      manifests,
+		"config/crd/a.yaml":          manifests,
+		"config/crd/bases/a.yaml":    both,
+		"config/crd/bases/deep/a":    both,
+		"config/defaults/a.json":     both,
+		"config/defaults/a.yaml":     manifests,
+		"config/with space/a":        both,
+		"config/page.tmpl":           both,
+		"config/embed.go":            both,
+		"config/deep/code.go":        both,
+		"config/embed_test.go":       manifests,
+		"config/new":                 both,
+		"config/crd/bases/new":       both,
+		"config/crd":                 both,
+		"config/samples/new":         manifests,
+		"config/samples/.a.yaml.swp": nil,
+		"main.go~":                   nil,
+		".git/index":                 nil,
+		"bin/manager":                nil,
+		"vendor/x/x.go":              nil,
+	} {
+		if got := classify(dir, filepath.Join(dir, file)); !slices.Equal(got, want) {
 			t.Errorf("%s is %s, want %s", file, got, want)
 		}
 	}

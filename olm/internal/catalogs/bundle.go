@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,8 +49,23 @@ type Bundle struct {
 type Pin struct {
 	// Image is the image of the bundle. It is empty if the catalog contains the objects.
 	Image string
-	// Digest is the digest of the image, or of the objects.
+	// Digest is the digest of the image, or the prefix objectsDigest and the digest of the objects.
 	Digest string
+}
+
+// objectsDigest begins digests of objects, with the version of what is hashed. Those of older managers begin with sha256, and are equal for different
+// objects with the same bytes in a row.
+const objectsDigest = "objects-v2-sha256:"
+
+// changed returns an error if a bundle with a digest is not the pinned one.
+func (p Pin) changed(digest string) error {
+	switch {
+	case p.Digest == "" || p.Digest == digest:
+		return nil
+	case p.Image == "" && !strings.HasPrefix(p.Digest, objectsDigest):
+		return fmt.Errorf("%w: its digest %s is from an older version of the manager, and does not identify its objects", ErrChanged, p.Digest)
+	}
+	return ErrChanged
 }
 
 // Bundle reads a bundle of a catalog. If it is pinned, it is fetched by its digest, and it is an error if the catalog has another one by now.
@@ -77,8 +93,8 @@ func (c *Catalogs) Bundle(ctx context.Context, of types.NamespacedName, name str
 	if got := found.Name(); got != name { // it could take the place of another operator
 		return nil, fmt.Errorf("%s: the catalog %s has the bundle %s under this name", name, of, got)
 	}
-	if pin.Digest != "" && pin.Digest != found.Digest {
-		return nil, fmt.Errorf("%s in %s: %w", name, of, ErrChanged)
+	if err := pin.changed(found.Digest); err != nil {
+		return nil, fmt.Errorf("%s in %s: %w", name, of, err)
 	}
 	return found, nil
 }
@@ -210,6 +226,7 @@ func fromProperties(one *catalog.Bundle) (*Bundle, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: properties[%d]: %w", one.Name, i, err)
 		}
+		fmt.Fprintf(sum, "%d:", len(content)) // separates the objects
 		sum.Write(content)
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.yaml", i)), yamlsafe.Manifest(content), 0o600); err != nil {
 			return nil, err
@@ -219,5 +236,5 @@ func fromProperties(one *catalog.Bundle) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bundle{Bundle: made, Pin: Pin{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil))}}, nil
+	return &Bundle{Bundle: made, Pin: Pin{Digest: objectsDigest + hex.EncodeToString(sum.Sum(nil))}}, nil
 }

@@ -2,7 +2,9 @@ package catalogs_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -132,6 +134,31 @@ func TestBundle(t *testing.T) {
 	if other := must(all.Bundle(t.Context(), of, "till.v1.0.0", catalogs.Pin{}))(t); other.Digest == first.Digest {
 		t.Error("without a pin, a tag that has moved has its old content")
 	}
+}
+
+// Objects in a catalog with the same bytes in a row are not the same objects, and a digest of an older manager, which does not see that, is not accepted.
+func TestPinOfObjects(t *testing.T) {
+	t.Parallel()
+	r, of := registrytest.New(t), named("a", "shop")
+	all := &catalogs.Catalogs{Images: pulled.New(t.TempDir(), pulled.DefaultLimits)}
+	load := func(objects ...string) {
+		t.Helper()
+		var properties []string
+		for _, one := range objects {
+			properties = append(properties, content(one))
+		}
+		text := fmt.Sprintf(shop, "till", "", strings.Join(properties, "\n"))
+		must(all.Load(t.Context(), object("a", "shop"), catalogs.Place{Image: r.Push("shop:1", map[string]string{"configs/catalog.yaml": text})}))(t)
+	}
+	csv, script := fmt.Sprintf(csv, "till.v1.0.0"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: till}\ndata: {a: b}\n"
+	load(csv, "#\n"+script)
+	approved := must(all.Bundle(t.Context(), of, "till.v1.0.0", catalogs.Pin{}))(t).Pin
+	must(all.Bundle(t.Context(), of, "till.v1.0.0", approved))(t)
+	load(csv+"#\n", script)
+	wantError(t, all, "till.v1.0.0", approved, catalogs.ErrChanged.Error())
+	old := sha256.Sum256([]byte(csv + "#\n" + script))
+	digest := "sha256:" + hex.EncodeToString(old[:])
+	wantError(t, all, "till.v1.0.0", catalogs.Pin{Digest: digest}, "its digest "+digest+" is from an older version of the manager")
 }
 
 // The content of a server is kept, so that bundles are read from it also when the server is gone.

@@ -1,6 +1,7 @@
 package pulled
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -17,8 +18,19 @@ func (s *Store) For(owner string, credentials authn.Keychain) *Store {
 	sum := sha256.Sum256([]byte(owner))
 	copied := *s
 	copied.owner = "-" + hex.EncodeToString(sum[:8])
-	copied.remote = []remote.Option{remote.WithAuthFromKeychain(credentials), remote.WithTransport(encrypted{s.connections})}
+	copied.remote = []remote.Option{remote.WithAuthFromKeychain(keychain{credentials}), remote.WithTransport(encrypted{s.connections})}
 	return &copied
+}
+
+// keychain marks the errors of credentials, which have nothing of a response of a registry.
+type keychain struct{ authn.Keychain }
+
+func (k keychain) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
+	found, err := authn.Resolve(ctx, k.Keychain, target)
+	if err != nil {
+		return nil, own{err}
+	}
+	return found, nil
 }
 
 // encrypted is a transport that sends credentials without TLS only to hosts to which the registry library connects without TLS anyway, such as
@@ -27,7 +39,7 @@ type encrypted struct{ next http.RoundTripper }
 
 func (e encrypted) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Scheme == "http" && request.Header.Get("Authorization") != "" && !plain(request.URL.Host) {
-		return nil, fmt.Errorf("credentials are not sent to %s without TLS", request.URL.Host)
+		return nil, own{fmt.Errorf("credentials are not sent to %s without TLS", request.URL.Host)}
 	}
 	return e.next.RoundTrip(request)
 }

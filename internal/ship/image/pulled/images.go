@@ -24,20 +24,6 @@ import (
 	"k8s.io/utils/keymutex"
 )
 
-// Limits bound what is unpacked of an image, and what is kept of all.
-type Limits struct {
-	// Compressed and File are sizes in bytes: of all layers together as they are transferred, and of one file.
-	Compressed, File int64
-	// Total is the size of all files in bytes, and Count their number. The layers may have four times as much that is left out.
-	Total int64
-	Count int
-	// Kept is the size of the files of all images together, in bytes. The image that was fetched last is kept even if it is larger.
-	Kept int64
-}
-
-// DefaultLimits are far above the sizes of published catalogs (about 100 MB in 60,000 files) and bundles (a few MB).
-var DefaultLimits = Limits{Compressed: 1 << 30, File: 64 << 20, Total: 2 << 30, Count: 200_000, Kept: 4 << 30}
-
 // Store has the unpacked images in a directory. Its methods can be called at the same time.
 type Store struct {
 	dir    string
@@ -70,7 +56,7 @@ type Image struct {
 	Cache string `json:"-"`
 	// Labels are the labels in the image's configuration.
 	Labels map[string]string
-	// Size is the size of the files in bytes.
+	// Size is the size of the files in bytes, with a block for each file and directory.
 	Size int64
 }
 
@@ -84,7 +70,7 @@ func (i *Image) Within(err error) error {
 func (s *Store) Fetch(ctx context.Context, reference string, directories ...string) (*Image, error) {
 	image, err := s.fetch(ctx, reference, directories)
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %w%s", reference, short(err), podHint(reference, err))
+		return nil, fmt.Errorf("image %s: %w%s", reference, err, podHint(reference, err))
 	}
 	return image, nil
 }
@@ -103,7 +89,7 @@ func (s *Store) fetch(ctx context.Context, reference string, directories []strin
 	defer cancel()
 	found, err := remote.Get(ref, append(s.remote, remote.WithContext(ctx))...)
 	if err != nil {
-		return nil, err
+		return nil, response(err, "the response is not that of a registry of images")
 	}
 	place := s.place(found.Digest.String(), directories)
 	s.images.LockKey(place)
@@ -134,6 +120,7 @@ func (s *Store) Write(kind string, make func(dir string) (digest string, err err
 		return nil, err
 	}
 	err = filepath.WalkDir(files, func(_ string, entry fs.DirEntry, err error) error {
+		image.Size += block
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
@@ -235,11 +222,18 @@ func read(place string) (*Image, error) {
 func (s *Store) unpack(found *remote.Descriptor, to string, directories []string) error {
 	source, err := found.Image() // of a list, the one for this platform
 	if err != nil {
+		return response(err, "it is neither an image for linux/amd64 nor a list with one")
+	}
+	manifest, err := source.Manifest()
+	if err != nil {
+		return response(err, "its manifest is not valid")
+	}
+	if err := s.limits.check(manifest); err != nil {
 		return err
 	}
 	config, err := source.ConfigFile()
 	if err != nil {
-		return fmt.Errorf("its configuration: %w", err)
+		return fmt.Errorf("its configuration: %w", response(err, "it is not what the manifest describes"))
 	}
 	unfinished, err := s.unfinished()
 	if err != nil {
@@ -253,7 +247,7 @@ func (s *Store) unpack(found *remote.Descriptor, to string, directories []string
 	return finish(unfinished, to, Image{Digest: found.Digest.String(), Labels: config.Config.Labels, Size: size})
 }
 
-// layers unpacks the layers of an image into a directory, and returns the size of the files.
+// layers unpacks the layers of an image into a directory, and returns the size of the files, with a block for each file and directory.
 func (s *Store) layers(source v1.Image, into string, directories []string) (int64, error) {
 	root, err := os.OpenRoot(into)
 	if err != nil {
@@ -262,7 +256,7 @@ func (s *Store) layers(source v1.Image, into string, directories []string) (int6
 	defer root.Close()
 	layers, err := source.Layers()
 	if err != nil {
-		return 0, err
+		return 0, response(err, "its manifest is not valid")
 	}
 	u := newUnpacker(root, s.limits, directories)
 	for _, layer := range layers {
@@ -270,5 +264,5 @@ func (s *Store) layers(source v1.Image, into string, directories []string) (int6
 			return 0, err
 		}
 	}
-	return u.total, nil
+	return u.space, nil
 }

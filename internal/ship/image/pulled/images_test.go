@@ -115,7 +115,7 @@ func TestEviction(t *testing.T) {
 	t.Parallel()
 	server, at := newServer(t), t.TempDir()
 	limits := pulled.DefaultLimits
-	limits.Kept = 250
+	limits.Kept = 20_000 // two files of 100 bytes, with blocks for them and their directories
 	store := pulled.New(at, limits)
 	left := filepath.Join(at, ".unpack-1")
 	if err := os.Mkdir(left, 0o700); err != nil {
@@ -174,12 +174,30 @@ func TestNoRegistry(t *testing.T) {
 		http.Error(w, "secret: 4711", http.StatusForbidden)
 	}))
 	t.Cleanup(secret.Close)
+	var noToken *httptest.Server
+	noToken = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" {
+			fmt.Fprint(w, `{"secret": "4711"}`)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="`+noToken.URL+`/token"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(noToken.Close)
+	noManifest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "4711")
+	}))
+	t.Cleanup(noManifest.Close)
 	store := pulled.New(t.TempDir(), pulled.DefaultLimits)
 	for reference, want := range map[string]string{
-		strings.TrimPrefix(secret.URL, "http://") + "/x:1": "the registry answers with status 403 Forbidden",
-		"169.254.169.254/x:1":                              "169.254.169.254 is no address of a registry",
-		"[fe80::1]:443/x:1":                                "",
-		"[fd00:ec2::254]:443/x:1":                          "",
+		strings.TrimPrefix(secret.URL, "http://") + "/x:1":     "the registry answers with status 403 Forbidden",
+		strings.TrimPrefix(noToken.URL, "http://") + "/x:1":    "the response is not that of a registry of images",
+		strings.TrimPrefix(noManifest.URL, "http://") + "/x:1": "its manifest is not valid",
+		"168.63.129.16/x:1":       "168.63.129.16 is no address of a registry",
+		"100.100.100.200/x:1":     "100.100.100.200 is no address of a registry",
+		"169.254.169.254/x:1":     "169.254.169.254 is no address of a registry",
+		"[fe80::1]:443/x:1":       "",
+		"[fd00:ec2::254]:443/x:1": "fd00:ec2::254 is no address of a registry",
 	} {
 		_, err := store.Fetch(t.Context(), reference, "manifests")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "4711") {
@@ -202,6 +220,7 @@ func TestHostileImages(t *testing.T) {
 		"a large file":       {[]tar.Header{file("manifests/x", strings.Repeat("x", 1001))}, "manifests/x: it has 1001 bytes, more than 1000"},
 		"many large files":   {many("manifests/x%d", strings.Repeat("x", 950), 11), "the files of the image have more than 10000 bytes"},
 		"many files":         {many("x%d", "", 31), "the image has more than 30 files"},
+		"many directories":   {[]tar.Header{file("manifests/"+strings.Repeat("d/", 30)+"x", "")}, "the image has more than 30 files"},
 		"a large layer":      {[]tar.Header{file("a", strings.Repeat("x", 50_000))}, "the layers have more than 40000 bytes"},
 		"many large layers":  {nil, "the layers have more than 40000 bytes"},
 		"a file as a parent": {[]tar.Header{file("manifests/x", "x"), file("manifests/x/y", "y")}, "manifests/x/y"},

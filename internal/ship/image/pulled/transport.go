@@ -8,53 +8,68 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	registry "github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// transport returns a transport for registries. It connects to no link-local address, at which clouds offer credentials of the machine: a
-// reference, or the redirect of a registry, could name one.
+// transport returns a transport for registries. It connects to no address at which clouds offer credentials of the machine, and it follows no
+// redirect away from TLS: a reference, or the redirect of a registry, could name anything that this machine can reach.
 func transport() http.RoundTripper {
 	made := remote.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is documented
 	made.DialContext = Dial
 	made.ResponseHeaderTimeout = timing.answer
-	return made
+	return guarded{made}
 }
 
-// Dial connects to an address that somebody else has named, but to no link-local one.
+// guarded is a transport that refuses redirects from https to http, after which the registry library would accept a server for tokens without TLS,
+// and that limits manifests, which the library reads into memory.
+type guarded struct{ next http.RoundTripper }
+
+func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
+	if from := request.Response; request.URL.Scheme == "http" && from != nil && from.Request != nil && from.Request.URL.Scheme == "https" {
+		return nil, own{fmt.Errorf("the registry redirects from https to http at %s, which is not allowed", request.URL.Host)}
+	}
+	answer, err := g.next.RoundTrip(request)
+	if err == nil && isManifest(request) {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxDocument)
+	}
+	return answer, err
+}
+
+// isManifest reports whether a request is for a manifest, or follows a redirect of one.
+func isManifest(request *http.Request) bool {
+	for request.Response != nil && request.Response.Request != nil {
+		request = request.Response.Request
+	}
+	return path.Base(path.Dir(request.URL.Path)) == "manifests"
+}
+
+// Dial connects to an address that somebody else has named, but to none at which clouds offer credentials of the machine.
 func Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: refuseLinkLocal}
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: refuseMetadata}
 	return dialer.DialContext(ctx, network, address)
 }
 
-func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
+func refuseMetadata(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	if ip := to.Addr().Unmap(); ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == providerIPv6 {
+	if ip := to.Addr().Unmap().WithZone(""); ip.IsLinkLocalUnicast() || ip.IsMulticast() || slices.Contains(metadata, ip) {
 		return fmt.Errorf("%s is no address of a registry or a catalog", ip)
 	}
 	return nil
 }
 
-// providerIPv6 is the address at which a large cloud offers credentials in IPv6. It is not link-local.
-var providerIPv6 = netip.MustParseAddr("fd00:ec2::254")
-
-// short returns the error of a registry without the content of its answer, which can be anything if it is no registry.
-func short(err error) error {
-	var answer *registry.Error
-	if !errors.As(err, &answer) {
-		return err
-	}
-	if len(answer.Errors) == 0 {
-		return fmt.Errorf("the registry answers with status %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
-	}
-	return fmt.Errorf("the registry answers with status %d: %.100q", answer.StatusCode, answer.Errors[0].Code)
+// metadata are the addresses outside of link-local ranges at which clouds offer credentials of the machine. The relay of the cluster module, which
+// shares no code with this one, has the same list: see cluster/internal/node/relay_linux.go.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("fd00:ec2::254"),
 }
 
 // podHint explains why a registry on loopback refuses connections in a pod, where its address refers to the pod itself. Otherwise it returns "".

@@ -20,8 +20,11 @@ type unpacker struct {
 	limits      Limits
 	directories []string
 
-	compressed, total int64
-	count             int
+	// total is the size of the files, and space what they need with a block for each file and directory.
+	total, space int64
+	count        int
+	// made are the directories, also those that were removed since.
+	made map[string]bool
 	// written are the files of the layer that is being unpacked, and above the directories that contain them. Its removals do not concern them.
 	written, above map[string]bool
 	// emptied are the directories that contain nothing of the layers below any more.
@@ -31,7 +34,7 @@ type unpacker struct {
 }
 
 func newUnpacker(root *os.Root, limits Limits, directories []string) *unpacker {
-	return &unpacker{root: root, limits: limits, directories: directories, left: 4*limits.Total + 1}
+	return &unpacker{root: root, limits: limits, directories: directories, made: map[string]bool{}, left: 4*limits.Total + 1}
 }
 
 // Names with which a layer removes files of the layers below.
@@ -40,20 +43,16 @@ const (
 	removalAll = ".wh..wh..opq"
 )
 
+// notDescribed is the error of a layer with another size, digest or format than the manifest has.
+const notDescribed = "a layer is not what the manifest describes"
+
 func (u *unpacker) layer(layer v1.Layer) error {
-	size, err := layer.Size()
-	if err != nil {
-		return err
-	}
-	if u.compressed += size; u.compressed > u.limits.Compressed {
-		return fmt.Errorf("its layers have more than %d bytes", u.limits.Compressed)
-	}
 	content, err := layer.Uncompressed() // verifies the digest
 	if err != nil {
-		return err
+		return response(err, notDescribed)
 	}
 	defer content.Close()
-	limited := &io.LimitedReader{R: content, N: u.left}
+	limited := &io.LimitedReader{R: reader{content, notDescribed}, N: u.left}
 	defer func() { u.left = limited.N }()
 	u.written, u.above, u.emptied = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	archive := tar.NewReader(limited)
@@ -88,8 +87,8 @@ func (u *unpacker) tooMuch() error {
 
 // entry unpacks an entry of a layer, if it is below one of the directories.
 func (u *unpacker) entry(entry *tar.Header, content io.Reader) error {
-	if u.count++; u.count > u.limits.Count {
-		return fmt.Errorf("the image has more than %d files", u.limits.Count)
+	if err := u.another(); err != nil {
+		return err
 	}
 	place := strings.TrimPrefix(path.Clean("/"+entry.Name), "/") // never leads out
 	folder, file := path.Split(place)
@@ -103,7 +102,7 @@ func (u *unpacker) entry(entry *tar.Header, content io.Reader) error {
 	}
 	switch entry.Typeflag {
 	case tar.TypeDir:
-		return u.root.MkdirAll(place, 0o700)
+		return u.directory(place)
 	case tar.TypeReg:
 		return u.file(entry, place, content)
 	}
@@ -117,6 +116,26 @@ func (u *unpacker) wanted(place string) bool {
 	})
 }
 
+// another counts an entry or a directory.
+func (u *unpacker) another() error {
+	if u.count++; u.count > u.limits.Count {
+		return fmt.Errorf("the image has more than %d files", u.limits.Count)
+	}
+	return nil
+}
+
+// directory creates a directory, and counts it and those above that were not made before: the path of one entry can name thousands.
+func (u *unpacker) directory(place string) error {
+	for at := place; at != "." && !u.made[at]; at = path.Dir(at) {
+		if err := u.another(); err != nil {
+			return err
+		}
+		u.made[at] = true
+		u.space += block
+	}
+	return u.root.MkdirAll(place, 0o700)
+}
+
 func (u *unpacker) file(entry *tar.Header, place string, content io.Reader) error {
 	if entry.Size > u.limits.File {
 		return fmt.Errorf("it has %d bytes, more than %d", entry.Size, u.limits.File)
@@ -124,9 +143,10 @@ func (u *unpacker) file(entry *tar.Header, place string, content io.Reader) erro
 	if u.total += entry.Size; u.total > u.limits.Total {
 		return fmt.Errorf("the files of the image have more than %d bytes", u.limits.Total)
 	}
-	if err := u.root.MkdirAll(path.Dir(place), 0o700); err != nil {
+	if err := u.directory(path.Dir(place)); err != nil {
 		return err
 	}
+	u.space += entry.Size + block
 	if err := u.root.RemoveAll(place); err != nil {
 		return err
 	}
