@@ -45,6 +45,7 @@ type composer struct {
 	watch     *engine.Watch
 	overrides overrides
 	sources   []source
+	reach     reach
 	cluster   *cluster
 	// storage stores the releases as Helm does. It is nil if they are not stored.
 	storage *storage
@@ -181,7 +182,8 @@ func (c *composer) release(ctx context.Context, object *engine.Object, reader Re
 	render := func(kept *generated) (*rendered, error) {
 		in := input{
 			name: object.Name, namespace: object.Namespace, revision: revision, values: values,
-			lookup: &lookup{ctx: ctx, reader: reader, mapper: c.cluster.mapper}, generated: kept, capabilities: c.cluster.capabilities,
+			lookup:    &lookup{ctx: ctx, reader: reader, mapper: c.cluster.mapper, namespace: object.Namespace, reach: c.reach},
+			generated: kept, capabilities: c.cluster.capabilities,
 		}
 		r, err := c.chart.render(ctx, in)
 		if err != nil || next == revision || !changed(object, r) {
