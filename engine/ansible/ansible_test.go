@@ -206,9 +206,8 @@ func TestPeriod(t *testing.T) {
 - kubernetes.core.k8s:
     definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}"}, data: {color: "{{ color.stdout }}"}}
 `)
-	stall := m.New("one", nil)
-	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1ms"})
-	m.Must(m.Create(t.Context(), stall))
+	m.Write("watches.yaml", "- {group: market.example.com, version: v1, kind: Stall, role: stall, reconcilePeriod: 1ms}\n")
+	m.Add("one", nil)
 	m.Start()
 	m.EventuallyData("one", "color", "red")
 	m.Must(os.WriteFile(file, []byte("blue"), 0o600))
@@ -219,6 +218,30 @@ func TestPeriod(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The period that a user of the API sets has a minimum.
+func TestShortPeriod(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	file := filepath.Join(t.TempDir(), "runs")
+	m.Write("roles/stall/tasks/main.yml", "- ansible.builtin.shell: date +%s >> "+file+"\n")
+	stall := m.New("one", nil)
+	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1ns"})
+	m.Must(m.Create(t.Context(), stall))
+	m.Start()
+	var first, second int64
+	m.Eventually("two runs", func(context.Context) error {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Sscan(string(content), &first, &second)
+		return err
+	})
+	if between := second - first; between < 10 {
+		t.Errorf("a run began %d s after another one, want 10 s or more", between)
+	}
 }
 
 // A run that failed is repeated when an object changes that it read, and does not wait for its backoff.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
@@ -146,9 +145,9 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 func (c *composer) schedule(object *engine.Object, out *operon.Composition) {
 	period := c.watch.ReconcilePeriod
 	if text := object.Annotations[periodAnnotation]; text != "" {
-		parsed, err := time.ParseDuration(text)
-		if err != nil || parsed < 0 {
-			out.Warning(reasonPeriod, fmt.Sprintf("the annotation %s is %q, which is not a duration such as 5m; it is ignored", periodAnnotation, text))
+		parsed, err := c.watch.Period(text)
+		if err != nil {
+			out.Warning(reasonPeriod, fmt.Sprintf("the annotation %s is ignored: %v", periodAnnotation, err))
 		} else {
 			period = parsed
 		}
