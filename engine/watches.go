@@ -211,6 +211,26 @@ func (w *Watch) Path(field string) (string, error) {
 	return path, nil
 }
 
+// leastPeriod is the shortest period that users of the API can set.
+const leastPeriod = 10 * time.Second
+
+// Period reads the period that an annotation of an object sets in place of ReconcilePeriod. It is at least 10 seconds, or ReconcilePeriod if that is
+// shorter, so that users of the API cannot keep the operator busy. Zero: never.
+func (w *Watch) Period(text string) (time.Duration, error) {
+	period, err := time.ParseDuration(text)
+	if err != nil || period < 0 {
+		return 0, fmt.Errorf("%q is not a duration such as 5m", text)
+	}
+	if period == 0 {
+		return 0, nil
+	}
+	least := leastPeriod
+	if w.ReconcilePeriod > 0 {
+		least = min(least, w.ReconcilePeriod)
+	}
+	return max(period, least), nil
+}
+
 // Dir returns the directory of watches.yaml, as an absolute path if the current directory can be determined.
 func (w *Watch) Dir() string {
 	dir := filepath.Dir(w.file)

@@ -133,3 +133,23 @@ func TestReadRejects(t *testing.T) {
 		})
 	}
 }
+
+// Users of the API can make a period no shorter than 10 seconds or what watches.yaml sets.
+func TestPeriodOfAnAnnotation(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		own        time.Duration
+		text, want string
+	}{
+		{0, "1ns", "10s"}, {0, "1m", "1m0s"}, {0, "0s", "0s"}, {time.Hour, "9s", "10s"}, {time.Hour, "11s", "11s"}, {time.Second, "2s", "2s"}, {time.Second, "1ms", "1s"},
+	} {
+		if got, err := (&engine.Watch{ReconcilePeriod: test.own}).Period(test.text); err != nil || got.String() != test.want {
+			t.Errorf("%s beside %s is %s, %v, want %s", test.text, test.own, got, err, test.want)
+		}
+	}
+	for _, text := range []string{"often", "-1s", "5"} {
+		if got, err := (&engine.Watch{}).Period(text); err == nil || !strings.Contains(err.Error(), "is not a duration such as 5m") {
+			t.Errorf("%s is %s, %v", text, got, err)
+		}
+	}
+}

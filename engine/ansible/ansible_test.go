@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -144,6 +145,32 @@ func TestBrokenRoles(t *testing.T) {
 	}
 }
 
+// A spec cannot choose the commands that Ansible runs.
+func TestSpecDoesNotControlAnsible(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	m.Write("watches.yaml", "- {group: market.example.com, version: v1, kind: Stall, role: stall, markUnsafe: true}\n")
+	m.Write("roles/stall/tasks/main.yml", `[{ansible.builtin.command: "true"}]`)
+	mark := filepath.Join(t.TempDir(), "mark")
+	m.Add("one", map[string]any{"ansibleBecome": true, "ansible_become_exe": "touch " + mark + ";", "ansible_become_user": "nobody"})
+	m.Start()
+	var failure *metav1.Condition
+	m.Eventually("the end of a run or an error", func(context.Context) error {
+		if failure = meta.FindStatusCondition(m.StatusOf("one").Conditions, "Failure"); failure == nil {
+			return errors.New("there is no condition Failure")
+		}
+		return nil
+	})
+	if want := "the spec sets the variables ansible_become, ansible_become_exe, ansible_become_user, which control Ansible itself"; failure.Reason != ansible.ReasonInvalidSpec || !strings.Contains(failure.Message, want) {
+		t.Errorf("Failure has the reason %s and the message %q, want %s and %q", failure.Reason, failure.Message, ansible.ReasonInvalidSpec, want)
+	}
+	if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the command in the spec ran: %v", err)
+	}
+	m.SetSpec("one", `{"ansibleBecome":null,"ansible_become_exe":null,"ansible_become_user":null}`)
+	m.AwaitReady("one")
+}
+
 // A run that hangs is ended with all its processes.
 func TestHangingTask(t *testing.T) {
 	t.Parallel()
@@ -179,9 +206,8 @@ func TestPeriod(t *testing.T) {
 - kubernetes.core.k8s:
     definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}"}, data: {color: "{{ color.stdout }}"}}
 `)
-	stall := m.New("one", nil)
-	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1ms"})
-	m.Must(m.Create(t.Context(), stall))
+	m.Write("watches.yaml", "- {group: market.example.com, version: v1, kind: Stall, role: stall, reconcilePeriod: 1ms}\n")
+	m.Add("one", nil)
 	m.Start()
 	m.EventuallyData("one", "color", "red")
 	m.Must(os.WriteFile(file, []byte("blue"), 0o600))
@@ -192,6 +218,30 @@ func TestPeriod(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The period that a user of the API sets has a minimum.
+func TestShortPeriod(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	file := filepath.Join(t.TempDir(), "runs")
+	m.Write("roles/stall/tasks/main.yml", "- ansible.builtin.shell: date +%s >> "+file+"\n")
+	stall := m.New("one", nil)
+	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1ns"})
+	m.Must(m.Create(t.Context(), stall))
+	m.Start()
+	var first, second int64
+	m.Eventually("two runs", func(context.Context) error {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Sscan(string(content), &first, &second)
+		return err
+	})
+	if between := second - first; between < 10 {
+		t.Errorf("a run began %d s after another one, want 10 s or more", between)
+	}
 }
 
 // A run that failed is repeated when an object changes that it read, and does not wait for its backoff.

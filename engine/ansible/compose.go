@@ -98,7 +98,7 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 	if err != nil {
 		return operon.TerminalError(ReasonInvalidSpec, err)
 	}
-	settings, err := settingsOf(object)
+	settings, err := c.settingsOf(object)
 	if err != nil {
 		return operon.TerminalError(ReasonInvalidSpec, err)
 	}
@@ -142,12 +142,12 @@ type settings struct {
 	verbose int
 }
 
-func settingsOf(object *engine.Object) (settings, error) {
+func (t *entry) settingsOf(object *engine.Object) (settings, error) {
 	var s settings
 	if text := object.Annotations[periodAnnotation]; text != "" {
-		period, err := time.ParseDuration(text)
-		if err != nil || period < 0 {
-			return s, fmt.Errorf("the annotation %s is %q, which is not a duration such as 5m", periodAnnotation, text)
+		period, err := t.watch.Period(text)
+		if err != nil {
+			return s, fmt.Errorf("the annotation %s: %w", periodAnnotation, err)
 		}
 		s.period = &period
 	}

@@ -19,7 +19,7 @@ func (f *finalizing) Finalize(_ context.Context, object *engine.Object, out *ope
 	if err != nil {
 		return operon.TerminalError(ReasonInvalidSpec, err)
 	}
-	settings, err := settingsOf(object)
+	settings, err := f.settingsOf(object)
 	if err != nil {
 		settings.verbose = 0 // a wrong annotation must not prevent the deletion
 	}

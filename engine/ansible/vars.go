@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +40,9 @@ func (t *entry) input(object *engine.Object, deleting bool) (*input, error) {
 		parameters = snakecase.Keys(spec)
 	}
 	maps.Copy(in.vars, parameters.(map[string]any))
+	if found := removeReserved(in.vars); len(found) > 0 && !deleting { // a wrong spec must not prevent the deletion
+		return nil, fmt.Errorf("the spec sets the variables %s, which control Ansible itself: choose other names for these fields", strings.Join(found, ", "))
+	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return nil, err
@@ -66,6 +70,21 @@ func (t *entry) input(object *engine.Object, deleting bool) (*input, error) {
 	digest := sha256.Sum256(encoded)
 	in.digest = hex.EncodeToString(digest[:16])
 	return in, nil
+}
+
+// removeReserved removes the variables by which Ansible chooses the commands that it runs, such as ansible_become_exe, and __ansible_unsafe, by
+// which its JSON decoder replaces all variables. It returns their names in order. A spec must not set them, because the variables of a run take
+// precedence over all others.
+func removeReserved(vars map[string]any) []string {
+	var found []string
+	for name := range vars {
+		if strings.HasPrefix(strings.TrimLeft(name, "_"), "ansible_") {
+			found = append(found, name)
+			delete(vars, name)
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // setStatus replaces the status in the variable that holds the whole object. The object that Compose is given has only the fields

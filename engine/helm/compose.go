@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
@@ -45,6 +44,7 @@ type composer struct {
 	watch     *engine.Watch
 	overrides overrides
 	sources   []source
+	reach     reach
 	cluster   *cluster
 	// storage stores the releases as Helm does. It is nil if they are not stored.
 	storage *storage
@@ -145,9 +145,9 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 func (c *composer) schedule(object *engine.Object, out *operon.Composition) {
 	period := c.watch.ReconcilePeriod
 	if text := object.Annotations[periodAnnotation]; text != "" {
-		parsed, err := time.ParseDuration(text)
-		if err != nil || parsed < 0 {
-			out.Warning(reasonPeriod, fmt.Sprintf("the annotation %s is %q, which is not a duration such as 5m; it is ignored", periodAnnotation, text))
+		parsed, err := c.watch.Period(text)
+		if err != nil {
+			out.Warning(reasonPeriod, fmt.Sprintf("the annotation %s is ignored: %v", periodAnnotation, err))
 		} else {
 			period = parsed
 		}
@@ -181,7 +181,8 @@ func (c *composer) release(ctx context.Context, object *engine.Object, reader Re
 	render := func(kept *generated) (*rendered, error) {
 		in := input{
 			name: object.Name, namespace: object.Namespace, revision: revision, values: values,
-			lookup: &lookup{ctx: ctx, reader: reader, mapper: c.cluster.mapper}, generated: kept, capabilities: c.cluster.capabilities,
+			lookup:    &lookup{ctx: ctx, reader: reader, mapper: c.cluster.mapper, namespace: object.Namespace, reach: c.reach},
+			generated: kept, capabilities: c.cluster.capabilities,
 		}
 		r, err := c.chart.render(ctx, in)
 		if err != nil || next == revision || !changed(object, r) {

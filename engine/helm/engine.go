@@ -23,7 +23,7 @@ func (Engine) Name() string { return "helm" }
 
 // Fields implements engine.Engine. dryRunOption has no effect: lookup always reads the cluster.
 func (Engine) Fields() engine.Fields {
-	return engine.Fields{Selecting: []string{"chart"}, Others: []string{"overrideValues", "valuesFrom", "storage", "maxHistory", "dryRunOption"}}
+	return engine.Fields{Selecting: []string{"chart"}, Others: []string{"overrideValues", "valuesFrom", "lookup", "storage", "maxHistory", "dryRunOption"}}
 }
 
 // Load implements engine.Engine. It loads the chart, which is kept in memory.
@@ -41,6 +41,9 @@ func (e Engine) Load(w *engine.Watch) (engine.Program, error) {
 		return engine.Program{}, err
 	}
 	if c.sources, err = readSources(w); err != nil {
+		return engine.Program{}, err
+	}
+	if c.reach, err = readReach(w); err != nil {
 		return engine.Program{}, err
 	}
 	if c.storage, err = readStorage(w); err != nil {

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -234,6 +234,10 @@ func isDefinition(hook *release.Hook) bool { return hook.Kind == "CustomResource
 // hookKey is the annotation on a hook's object that identifies the step for which it was created.
 const hookKey = "operon.dev/step"
 
+// hookOwnerKey is the annotation on a hook's object that identifies its owner. The object may not have an owner reference, or one that only works
+// within a namespace.
+const hookOwnerKey = "operon.dev/hook-of"
+
 // runHook creates the object of a hook and reports its progress.
 func runHook(ctx context.Context, reader Reader, writer client.Client, owner *engine.Object, hook *release.Hook, key string) (hookEnd, error) {
 	if hook == nil {
@@ -294,17 +298,30 @@ func update(ctx context.Context, writer client.Client, wanted *unstructured.Unst
 	return writer.Patch(ctx, wanted, client.RawPatch(types.MergePatchType, changes))
 }
 
-// isOf reports whether an object was created for owner, or for an earlier object of the same name: as a hook, or as an object of
-// the chart, which an earlier version of it may have been. Hooks that Helm created, or in other namespaces, have no owner reference.
+// isOf reports whether an object was created for owner, or for an earlier object of the same name: as a hook, or as an object of the chart, which an
+// earlier version of it may have been. Names of owners are not enough, because objects in other namespaces have the same.
 func isOf(owner *engine.Object, found *unstructured.Unstructured) bool {
+	if found.GetAnnotations()[hookOwnerKey] == hookOwner(owner) {
+		return true
+	}
 	owners := found.GetOwnerReferences()
 	if len(owners) == 0 {
-		return found.GetAnnotations()[release.HookAnnotation] != "" || found.GetLabels()[plan.OwnerLabel] == string(owner.UID)
+		return found.GetLabels()[plan.OwnerLabel] == string(owner.UID) || isHelms(owner, found)
 	}
-	return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool {
-		kind := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
-		return kind.GroupKind() == owner.GroupVersionKind().GroupKind() && o.Name == owner.Name
-	})
+	return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == owner.UID })
+}
+
+// isHelms reports whether Helm may have created a hook for the release of owner. Helm does not write on hooks which release they belong to, so that
+// only those in the namespace of the release are certain enough.
+func isHelms(owner *engine.Object, found *unstructured.Unstructured) bool {
+	annotations := found.GetAnnotations()
+	return annotations[release.HookAnnotation] != "" && found.GetNamespace() == owner.Namespace &&
+		cmp.Or(annotations[releaseAnnotation], owner.Name) == owner.Name && cmp.Or(annotations[releaseNSAnnotation], owner.Namespace) == owner.Namespace
+}
+
+// hookOwner identifies an owner, and later ones with its name.
+func hookOwner(owner *engine.Object) string {
+	return fmt.Sprintf("%s/%s/%s", owner.GroupVersionKind().GroupKind(), owner.Namespace, owner.Name)
 }
 
 func has(hook *release.Hook, policy release.HookDeletePolicy) bool {
@@ -322,7 +339,7 @@ func hookObject(owner *engine.Object, hook *release.Hook, key string) (*unstruct
 	}
 	object := objects[0]
 	annotations := object.GetAnnotations()
-	annotations[hookKey] = key
+	annotations[hookKey], annotations[hookOwnerKey] = key, hookOwner(owner)
 	object.SetAnnotations(annotations)
 	if object.GetNamespace() == "" {
 		object.SetNamespace(owner.Namespace)

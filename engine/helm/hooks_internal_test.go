@@ -6,9 +6,12 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	release "helm.sh/helm/v4/pkg/release/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/engine"
+	"github.com/operon-framework/operon/internal/core/plan"
 )
 
 // Hooks are found in all notations that charts use. What cannot be read from the text counts as any hook.
@@ -69,6 +72,50 @@ func TestAbandoned(t *testing.T) {
 	} {
 		if got := abandoned(test.hook, test.found); got != test.want {
 			t.Errorf("%s: abandoned %t", name, got)
+		}
+	}
+}
+
+// Only what was created for an object, or for an earlier one of its name, makes way for its hooks.
+func TestIsOf(t *testing.T) {
+	t.Parallel()
+	owner := &engine.Object{TypeMeta: metav1.TypeMeta{APIVersion: "shop.example.com/v1", Kind: "Till"}}
+	owner.Name, owner.Namespace, owner.UID = "one", "ours", "new"
+	refers := func(uid types.UID) []metav1.OwnerReference {
+		return []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: uid}}
+	}
+	type named = map[string]string
+	for name, test := range map[string]struct {
+		namespace   string
+		owners      []metav1.OwnerReference
+		annotations named
+		labels      named
+		want        bool
+	}{
+		"its own":                                    {"ours", refers("new"), nil, nil, true},
+		"its own, cluster-scoped":                    {"", refers("new"), nil, nil, true},
+		"of an owner of the same name":               {"", refers("old"), named{"helm.sh/hook": "pre-install"}, nil, false},
+		"of an owner of the same name, in its place": {"ours", refers("old"), named{"helm.sh/hook": "pre-install"}, nil, false},
+		"of an earlier owner, cluster-scoped":        {"", refers("old"), named{hookOwnerKey: "Till.shop.example.com/ours/one"}, nil, true},
+		"of an earlier owner, elsewhere":             {"theirs", nil, named{hookOwnerKey: "Till.shop.example.com/ours/one"}, nil, true},
+		"of an owner of the same name elsewhere":     {"theirs", nil, named{"helm.sh/hook": "pre-install", hookOwnerKey: "Till.shop.example.com/theirs/one"}, nil, false},
+		"Helm's":                                     {"ours", nil, named{"helm.sh/hook": "pre-install"}, nil, true},
+		"Helm's, elsewhere":                          {"theirs", nil, named{"helm.sh/hook": "pre-install"}, nil, false},
+		"Helm's, cluster-scoped":                     {"", nil, named{"helm.sh/hook": "pre-install"}, nil, false},
+		"Helm's, of another release":                 {"ours", nil, named{"helm.sh/hook": "pre-install", releaseAnnotation: "two"}, nil, false},
+		"Helm's, of a release elsewhere":             {"ours", nil, named{"helm.sh/hook": "pre-install", releaseAnnotation: "one", releaseNSAnnotation: "theirs"}, nil, false},
+		"Helm's, of this release":                    {"ours", nil, named{"helm.sh/hook": "pre-install", releaseAnnotation: "one", releaseNSAnnotation: "ours"}, nil, true},
+		"of the chart, elsewhere":                    {"theirs", nil, nil, named{plan.OwnerLabel: "new"}, true},
+		"of the chart of another object":             {"theirs", nil, nil, named{plan.OwnerLabel: "other"}, false},
+		"no hook":                                    {"ours", nil, nil, nil, false},
+	} {
+		found := &unstructured.Unstructured{Object: map[string]any{}}
+		found.SetNamespace(test.namespace)
+		found.SetOwnerReferences(test.owners)
+		found.SetAnnotations(test.annotations)
+		found.SetLabels(test.labels)
+		if got := isOf(owner, found); got != test.want {
+			t.Errorf("%s: belongs to the owner: %t", name, got)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -314,6 +315,53 @@ func TestHookWithTheNameOfAnotherObject(t *testing.T) {
 			s.Must(s.Delete(t.Context(), theirs, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 			s.AwaitReady("one")
 		})
+	}
+}
+
+// The hook of a custom resource of the same name in another namespace is left alone. The next custom resource with the name and the namespace replaces
+// what garbage collection did not reach.
+func TestClusterScopedHooks(t *testing.T) {
+	t.Parallel()
+	ours, theirs := newShop(t), newShop(t)
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "one-" + ours.Namespace}}
+	t.Cleanup(func() { ours.Must(client.IgnoreNotFound(ours.Delete(context.WithoutCancel(t.Context()), role))) })
+	for _, s := range []*shop{ours, theirs} {
+		s.Write(template("role.yaml"), `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: `+role.Name+`
+  annotations: {helm.sh/hook: pre-install, helm.sh/hook-delete-policy: before-hook-creation}
+`)
+	}
+	uid := func() types.UID {
+		ours.Must(ours.Get(t.Context(), client.ObjectKeyFromObject(role), role))
+		return role.UID
+	}
+	ours.Add("one", nil)
+	ours.Start()
+	ours.AwaitReady("one")
+	first := uid()
+
+	theirs.Add("one", nil)
+	_, stop := theirs.Start()
+	theirs.Eventually("the hook to wait or to run", func(context.Context) error {
+		ready := meta.FindStatusCondition(theirs.StatusOf("one").Conditions, "Ready")
+		if ready == nil || ready.Status != metav1.ConditionTrue && !strings.Contains(ready.Message, "ClusterRole "+role.Name+": another object has its name") {
+			return fmt.Errorf("the condition is %+v", ready)
+		}
+		return nil
+	})
+	if uid() != first {
+		t.Error("the hook of the custom resource in the other namespace was replaced")
+	}
+	stop() // it would take the name as soon as it is free
+
+	ours.Must(ours.Delete(t.Context(), ours.New("one", nil)))
+	ours.EventuallyGone(ours.New("one", nil))
+	ours.Add("one", nil)
+	ours.AwaitReady("one")
+	if uid() == first {
+		t.Error("the hook of the new custom resource did not run")
 	}
 }
 

@@ -31,6 +31,8 @@ const (
 	ReasonInvalidValues = "InvalidValues"
 	// ReasonUnboundedLookup: the chart looks up all objects of a kind.
 	ReasonUnboundedLookup = "UnboundedLookup"
+	// ReasonForbiddenLookup: the chart looks up an object outside of its namespace that watches.yaml does not allow.
+	ReasonForbiddenLookup = "ForbiddenLookup"
 	// ReasonInvalidReleaseName: the object's name cannot be the name of a release.
 	ReasonInvalidReleaseName = "InvalidReleaseName"
 )

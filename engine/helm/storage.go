@@ -1,15 +1,10 @@
 package helm
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -47,6 +42,9 @@ type storage struct {
 
 	mu   sync.Mutex
 	last map[types.UID]written
+
+	// unpacking lets one release at a time take memory.
+	unpacking sync.Mutex
 }
 
 const (
@@ -194,11 +192,15 @@ func (c *composer) sameChart(object *engine.Object, history []stored) error {
 	if object.Status.DeployedRelease != nil || len(history) == 0 {
 		return nil
 	}
-	newest, err := decode(history[0].secret)
-	if err != nil || newest.Chart == nil || newest.Chart.Name() == c.chart.Name() {
+	name := history[0].secret.Name
+	newest, err := c.storage.summary(history[0].secret)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return operon.TerminalError(ReasonReleaseTooLarge, fmt.Errorf("the chart of the release Secret %s cannot be checked: %w: choose another name for the object, or delete the Secret", name, err))
+	case err != nil || newest.chart() == "" || newest.chart() == c.chart.Name():
 		return nil //nolint:nilerr // a Secret that cannot be read is replaced
 	}
-	return operon.TerminalError(ReasonReleaseInUse, fmt.Errorf("the namespace has a release %s of the chart %s: choose another name for the object, or uninstall that release", object.Name, newest.Chart.Name()))
+	return operon.TerminalError(ReasonReleaseInUse, fmt.Errorf("the namespace has a release %s of the chart %s: choose another name for the object, or uninstall that release", object.Name, newest.chart()))
 }
 
 // written are the release Secrets that the last reconcile wrote, with their statuses.
@@ -309,8 +311,8 @@ func (s *storage) current(object *engine.Object, chart *Chart, r *rendered, hist
 	now := s.now()
 	first := now
 	if len(history) > 0 {
-		if oldest, err := decode(history[len(history)-1].secret); err == nil {
-			first = oldest.Info.FirstDeployed
+		if oldest, err := s.summary(history[len(history)-1].secret); err == nil {
+			first = oldest.firstDeployed()
 		}
 	}
 	data, err := encode(&release.Release{
@@ -343,13 +345,11 @@ func (s *storage) with(one stored, status common.Status, description string) (*c
 	if one.status() == status {
 		return asStored, nil
 	}
-	known, err := decode(one.secret)
-	if err != nil {
-		return asStored, nil //nolint:nilerr // as documented
+	data, err := s.restate(one.secret, status, description)
+	if data == nil {
+		return asStored, err
 	}
-	known.SetStatus(status, cmp.Or(description, known.Info.Description))
 	labels[labelStatus], labels[labelModified] = status.String(), unix(s.now())
-	data, err := encode(known)
 	return secretOf(one.secret.Name, labels, digest, data), err
 }
 
@@ -361,56 +361,4 @@ func secretOf(name string, labels map[string]string, digest string, data []byte)
 		secret.Annotations = map[string]string{digestAnnotation: digest}
 	}
 	return secret
-}
-
-// encode returns the content of the Secret of a release.
-func encode(r *release.Release) ([]byte, error) {
-	content, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("store the release: %w", err)
-	}
-	var packed bytes.Buffer
-	writer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := writer.Write(content); err != nil {
-		return nil, err
-	}
-	if err := writer.Close(); err != nil {
-		return nil, err
-	}
-	data := base64.StdEncoding.AppendEncode(nil, packed.Bytes())
-	if len(data) > corev1.MaxSecretSize {
-		return nil, operon.TerminalError(ReasonReleaseTooLarge, fmt.Errorf("the release takes %d bytes, and a Secret can have %d: "+
-			"exclude files from the chart with .helmignore", len(data), corev1.MaxSecretSize))
-	}
-	return data, nil
-}
-
-// maxUnpacked limits how much memory a release that someone else stored can take. Helm has no limit.
-const maxUnpacked = 64 << 20
-
-// decode reads the release in a Secret.
-func decode(secret *corev1.Secret) (*release.Release, error) {
-	packed, err := base64.StdEncoding.AppendDecode(nil, secret.Data[releaseKey])
-	if err != nil {
-		return nil, err
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(io.LimitReader(reader, maxUnpacked))
-	if err != nil {
-		return nil, err
-	}
-	r := &release.Release{}
-	if err := json.Unmarshal(content, r); err != nil {
-		return nil, err
-	}
-	if r.Info == nil {
-		return nil, errors.New("the release has no info")
-	}
-	return r, nil
 }

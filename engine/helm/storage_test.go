@@ -184,15 +184,40 @@ func (s *shop) foreignRelease(name, chart string, revision int) *corev1.Secret {
 		"chart": map[string]any{"metadata": map[string]any{"name": chart, "version": "1.0.0", "apiVersion": "v2"}},
 	})
 	s.Must(err)
-	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
-	_, err = writer.Write(content)
-	s.Must(err)
-	s.Must(writer.Close())
 	secret := &corev1.Secret{ObjectMeta: s.Named(fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, revision)), Type: "helm.sh/release.v1"}
 	secret.Labels = map[string]string{"owner": "helm", "name": name, "status": "deployed", "version": strconv.Itoa(revision)}
-	secret.Data = map[string][]byte{"release": []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))}
+	secret.Data = s.packed(content)
 	return secret
+}
+
+// packed returns the data of a release Secret.
+func (s *shop) packed(content []byte) map[string][]byte {
+	s.Helper()
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, err := writer.Write(content)
+	s.Must(err)
+	s.Must(writer.Close())
+	return map[string][]byte{"release": []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))}
+}
+
+// A release Secret that takes a lot of memory unpacked is reported, and holds up only the object with its name.
+func TestReleaseThatUnpacksTooMuch(t *testing.T) {
+	t.Parallel()
+	s := newStoringShop(t, "")
+	bomb := s.foreignRelease("one", "till", 1)
+	bomb.Data = s.packed([]byte(`{"info":{},"chart":{"metadata":{"name":"till"}},"hooks":[` + strings.Repeat(" ", 16<<20) + `]}`))
+	s.Must(s.Create(t.Context(), bomb))
+	s.Add("one", nil)
+	s.Add("two", nil)
+	s.Start()
+	ready := s.AwaitCondition("one", "Ready", metav1.ConditionFalse, helm.ReasonReleaseTooLarge)
+	if want := "the release Secret sh.helm.release.v1.one.v1 cannot be checked: the release takes more than 16 MiB unpacked"; !strings.Contains(ready.Message, want) {
+		t.Errorf("the message is %q, want %q", ready.Message, want)
+	}
+	s.AwaitReady("two")
+	s.Must(s.Delete(t.Context(), bomb))
+	s.AwaitReady("one")
 }
 
 // A release that does not fit into a Secret is reported, and nothing of it is created.
