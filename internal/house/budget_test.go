@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 174_000
+const totalLines = 176_000
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -32,7 +32,7 @@ var budgets = map[string]budget{
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
-	"engine/helm":                {2380, 10}, // rendering, values, lookup, generated values, hooks with what each of them leaves, take-over: each needs the others
+	"engine/helm":                {2570, 10}, // rendering, values, lookup, generated values, hooks with what each of them leaves, take-over: each needs the others
 
 	"internal/prove/oracle":       {2500, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
 	"internal/prove/proxy":        {2870, 8},
@@ -50,7 +50,7 @@ var budgets = map[string]budget{
 	"internal/tools/project":      {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
 	"internal/tools/scaffold":     {3840, 15}, // with projects of charts and of roles
 	"internal/tools/olm":          {2170, 37}, // the objects of seven kinds, the bill, and explanations, which need the same state
-	"internal/tools/up":           {3520, 13}, // with what `operon test` needs of a running operator, and the Lease of a working copy
+	"internal/tools/up":           {3580, 13}, // with what `operon test` needs of a running operator, and the Lease of a working copy
 	"aggregated":                  {1640, 24}, // with subresources
 	"cmd/operon":                  {5510, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
 	"cluster/internal/instance":   {2400, 20}, // with kubeconfigs that outlive crashes, the logs of clusters that crashed, and the state of a node that is not ready

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -149,7 +150,9 @@ func reasonOf(ctx context.Context, err error) error {
 		return cause
 	}
 	if of, ok := status.FromError(err); ok {
-		return fmt.Errorf("%s (%s)", of.Message(), of.Code())
+		said, _, _ := strings.Cut(of.Message(), "\ndata: ") // of an address that is not a catalog, the library adds its answer
+		said, _, _ = strings.Cut(said, ", debug data: ")
+		return fmt.Errorf("%s (%s)", said, of.Code())
 	}
 	return err
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -306,6 +308,26 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: the error is %v, want one with %q", name, err, c.want)
 		}
+	}
+}
+
+// The answer of an address that is not a catalog does not get into the error, which users see in a status.
+func TestOtherServers(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = w.Write([]byte("the password is abc"))
+	})}
+	server.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(func() { _ = server.Close() })
+	go func() { _ = server.Serve(listener) }()
+	_, err = served.Read(t.Context(), listener.Addr().String(), t.TempDir(), limits)
+	if err == nil || !strings.Contains(err.Error(), "content-type") || strings.Contains(err.Error(), "password") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
