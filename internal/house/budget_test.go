@@ -32,6 +32,7 @@ var budgets = map[string]budget{
 	"operontest":                 {3660, 21},
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
+	"engine/ansible":             {1530, 24}, // with fields that must not become variables of Ansible itself
 	"engine/helm":                {2570, 10}, // rendering, values, lookup, generated values, hooks with what each of them leaves, take-over: each needs the others
 
 	"internal/prove/oracle":       {2500, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
