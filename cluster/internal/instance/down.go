@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,11 @@ func (f folder) stop(ctx context.Context) error {
 	if err != nil || !running {
 		return err
 	}
-	pid := holderOf(f.runLock())
+	facts, err := f.readFacts()
+	if err != nil {
+		return err
+	}
+	pid := cmp.Or(holderOf(f.runLock()), facts.PID) // processes of older versions do not write theirs into the lock
 	if pid == 0 {
 		return fmt.Errorf("cluster %q has a process that began to start just now: repeat the command", f.name)
 	}
