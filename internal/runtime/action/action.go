@@ -110,9 +110,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	if j := run.Journal(); !begun && j != nil && j.Phase != journal.Running {
 		return nil // canceled before it began
 	}
-	target := offer.New()
-	target.SetNamespace(a.Namespace)
-	target.SetName(a.Spec.Target.Name)
+	target := named(offer, a)
 	there, err := run.Get(ctx, target) // and watched: otherwise a waiting Action would not notice that its target was deleted
 	if err != nil {
 		return run.Retry(err)
@@ -120,6 +118,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	if begun {
 		if !there || target.GetUID() != given.Target {
 			run.Cancel(fmt.Sprintf("%s %s is gone", a.Spec.Target.Kind, a.Spec.Target.Name))
+			target = named(offer, a) // another object with the same name is not the target
 		}
 	}
 	if !begun {
@@ -128,6 +127,14 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 		}
 	}
 	return do(ctx, target, &Context{Run: run, Name: a.Name, Parameters: given.Parameters, Artifacts: given.Artifacts})
+}
+
+// named returns the target of an Action with nothing but its name.
+func named(offer Offer, a *v1alpha1.Action) client.Object {
+	target := offer.New()
+	target.SetNamespace(a.Namespace)
+	target.SetName(a.Spec.Target.Name)
+	return target
 }
 
 // begin records the input of an Action when it is the Action's turn.
