@@ -11,6 +11,8 @@ import (
 	"github.com/gobuffalo/flect"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/core/kindscope"
 )
 
 // looseKind returns the kind of an object whose Go type does not determine it, if it is set to constants.
@@ -58,10 +60,11 @@ func (d *deriving) named(group, name string) kind {
 	for _, gvk := range wellKnown() {
 		if gvk.Group == group && gvk.Kind == name {
 			plural, _ := meta.UnsafeGuessKindToResource(gvk)
-			return kind{Group: group, Kind: name, Resource: plural.Resource}
+			return kind{Group: group, Kind: name, Resource: plural.Resource, Cluster: kindscope.IsCluster(gvk.GroupKind())}
 		}
 	}
-	return kind{Group: group, Kind: name, Resource: strings.ToLower(flect.Pluralize(name))}
+	cluster := kindscope.IsCluster(schema.GroupKind{Group: group, Kind: name})
+	return kind{Group: group, Kind: name, Resource: strings.ToLower(flect.Pluralize(name)), Cluster: cluster, Unscoped: !cluster}
 }
 
 // deepest is the maximum depth to which constants are followed.

@@ -144,7 +144,7 @@ func (d *deriving) child(c *composer, s *site) (held bool) {
 	for _, of := range d.kindsOf(s.call, 0, "out."+s.callee.Name()) {
 		d.may(keep, of, "a child")
 		ordered := d.hasOption(s.call, "After")
-		apart := !c.kind.Cluster && (of.Cluster || untraced || d.elsewhere(s.call))
+		apart := !c.kind.Cluster && (of.Cluster || of.Unscoped || untraced || d.elsewhere(s.call))
 		left := d.hasOption(s.call, "Orphan")
 		ends := (s.maybe || apart || untraced || d.renamed(s.call)) && !left
 		if ends || ordered || d.hasOption(s.call, "Replace") {
