@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -178,6 +179,9 @@ func (r *Runner) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run,
 	if !found {
 		return run.Wait(fmt.Sprintf("there is no Action %s to take artifacts from", a.Spec.ArtifactsFrom))
 	}
+	if why := unreadable(from); why != "" {
+		return run.Wait(fmt.Sprintf("the Action %s, whose artifacts it needs, cannot be read: its journal %s", from.Name, why))
+	}
 	j := from.Status.Journal
 	if j == nil || !j.Phase.Over() {
 		return run.Wait(fmt.Sprintf("the Action %s, whose artifacts it needs, has not finished", from.Name))
@@ -189,4 +193,19 @@ func (r *Runner) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run,
 	return nil
 }
 
-func over(a *v1alpha1.Action) bool { return a.Status.Journal != nil && a.Status.Journal.Phase.Over() }
+// over reports whether an Action has ended, even if its journal cannot be read.
+func over(a *v1alpha1.Action) bool {
+	_, ended := journal.EndOf(a.Status.Journal)
+	return ended
+}
+
+// unreadable returns why the journal of an Action cannot be read, or "".
+func unreadable(a *v1alpha1.Action) string {
+	if a.Status.Journal == nil {
+		return ""
+	}
+	if err, ok := errors.AsType[*journal.UnreadableError](a.Status.Journal.Check()); ok {
+		return err.Why
+	}
+	return ""
+}

@@ -160,7 +160,8 @@ func PlanOf(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cro
 			plan.Last = at
 		}
 		if over(a) {
-			succeeded := a.Status.Journal.Phase == journal.Succeeded
+			phase, _ := journal.EndOf(a.Status.Journal)
+			succeeded := phase == journal.Succeeded
 			if kept[succeeded]++; kept[succeeded] > most[succeeded] {
 				continue
 			}
