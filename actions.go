@@ -26,7 +26,8 @@ type ActionContext struct {
 }
 
 // Action does something to an object, such as a backup, in the steps of act.Run: see package durable. The object is
-// the cached one. If it was deleted while the action was running, only its name is set, and the steps are undone.
+// the cached one. If it was deleted while the action was running, only its name is set, even if another object of that
+// name exists now, and the steps are undone.
 type Action[T client.Object] func(ctx context.Context, object T, act *ActionContext) error
 
 // Actions are the actions that the objects of a kind offer, by name.

@@ -43,6 +43,8 @@ func (r *Run) Carry(ctx context.Context, work func(context.Context, *Run) error)
 	}
 	err := work(ctx, r)
 	switch {
+	case r.paused && r.closing():
+		return r.closePaused(ctx)
 	case r.halted != nil && !errors.Is(r.halted, errStopped):
 		return r.stopped()
 	case r.journal == nil && err == nil || r.journal != nil && r.journal.Phase.Over():
@@ -56,6 +58,31 @@ func (r *Run) Carry(ctx context.Context, work func(context.Context, *Run) error)
 		}
 	}
 	return r.unwind(ctx)
+}
+
+// closing reports whether the run begins no further steps.
+func (r *Run) closing() bool {
+	if r.journal == nil || r.journal.Phase == journal.Running {
+		return false
+	}
+	return !r.journal.Phase.Over() || r.cfg.Cancel != ""
+}
+
+// closePaused closes a run whose work waits, or retries, outside of a step. What it waits for matters only if a step that
+// has to be undone comes after it, because the code of that step is not known yet.
+func (r *Run) closePaused(ctx context.Context) (outcome.Outcome, error) {
+	if r.journal.Phase.Over() {
+		return r.verdict(), nil
+	}
+	if r.complete() == nil {
+		return r.unwind(ctx)
+	}
+	later, waits := as[*suspended](r.halted)
+	if !waits {
+		return r.stopped()
+	}
+	step := r.journal.Steps[len(r.steps)]
+	return outcome.Wait(ReasonUndoing, fmt.Sprintf("the code waits before the step %s, which must be undone: %v", step.Name, later)), nil
 }
 
 // stopped returns the outcome of a call that ended early.

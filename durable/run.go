@@ -50,6 +50,7 @@ type Run struct {
 	journal *journal.Journal
 	steps   []plain // steps reached so far, in the order of the journal
 	halted  error   // the reason why no further step is executed in this call
+	paused  bool    // the work itself ended the call, outside of a step
 	another bool    // another run follows when this one is over
 	told    time.Time
 }
@@ -133,14 +134,20 @@ func Current[W any](run *Run) (want W, ok bool, err error) {
 }
 
 // Wait ends the call before the next step, until something changes that the run has read. The caller must return
-// the error.
+// the error. Wait does not delay the undoing of steps that the code reached before it.
 func (r *Run) Wait(message string) error {
-	return r.halt(&suspended{outcome.Wait(ReasonWaiting, message)})
+	return r.pause(&suspended{outcome.Wait(ReasonWaiting, message)})
 }
 
 // Retry ends the call before the next step with an error that may be temporary, such as that of a read. Any other
-// error of its own that the work returns fails the run.
-func (r *Run) Retry(err error) error { return r.halt(err) }
+// error of its own that the work returns fails the run. Retry does not delay the undoing of steps that the code
+// reached before it.
+func (r *Run) Retry(err error) error { return r.pause(err) }
+
+func (r *Run) pause(why error) error {
+	r.paused = r.paused || r.halted == nil
+	return r.halt(why)
+}
 
 // Cancel cancels the run: steps from here on are only undone.
 func (r *Run) Cancel(why string) {

@@ -50,8 +50,9 @@ type Step[T client.Object] struct {
 // the case. The zero value expects no writes and no events.
 type Expect[T client.Object] struct {
 	// Writes are all requests that change something, in order: "create", "change" or "delete" with the kind and
-	// name of the object, and "status" with those of the object whose status is written. Names in a namespace
-	// other than the object's are written as namespace/name.
+	// name of the object, and "status", or the name of another subresource, with those of the object whose
+	// subresource is written. Names in a namespace other than the object's are written as namespace/name. The name
+	// is * if one request deletes several objects.
 	Writes []string
 	// Events are all events, in any order: a reason, or "Reason: text" where text is part of the note.
 	Events []string

@@ -25,7 +25,7 @@ const rounds = 300
 // Guarantees: for objects that the author's Go types can represent, it finds what a conversion drops, changes, rejects or
 // panics on, if one of some hundred objects shows it. In each of them, every field is set with a probability of one half. It
 // reports the smallest object that shows the problem. The objects are the same in each run. Assumptions: a version is named
-// in TypeMeta, or else by the Go package of its type. Caveats: an annotation that a conversion adds, to keep fields that the
+// in TypeMeta, or else by the Go package of its type; TypeMeta also states the group if several groups have the kind. Caveats: an annotation that a conversion adds, to keep fields that the
 // other version does not have, is not a difference. Neither is the difference between an empty list and an absent one. CEL
 // rules are not evaluated: see Adjust.
 type Conversions struct {

@@ -91,8 +91,12 @@ func fromHub(site *Site, old *OldSite) error {
 
 // sites returns the versions with the given conversions, which may have bugs.
 func sites(to func(*OldSite, *Site) error, from func(*Site, *OldSite) error) *operontest.Conversions {
-	hub := &Site{TypeMeta: metav1.TypeMeta{APIVersion: "kit.operon.dev/v1", Kind: "Site"}}
-	old := &OldSite{TypeMeta: metav1.TypeMeta{APIVersion: "kit.operon.dev/v1beta1", Kind: "Site"}}
+	return sitesOf("kit.operon.dev/v1", "kit.operon.dev/v1beta1", to, from)
+}
+
+func sitesOf(hubVersion, oldVersion string, to func(*OldSite, *Site) error, from func(*Site, *OldSite) error) *operontest.Conversions {
+	hub := &Site{TypeMeta: metav1.TypeMeta{APIVersion: hubVersion, Kind: "Site"}}
+	old := &OldSite{TypeMeta: metav1.TypeMeta{APIVersion: oldVersion, Kind: "Site"}}
 	return operontest.Converters(hub, webhook.NewSpokeConverter(old,
 		func(_ context.Context, hub *Site, spoke *OldSite) error { return from(hub, spoke) },
 		func(_ context.Context, spoke *OldSite, hub *Site) error { return to(spoke, hub) },
@@ -173,6 +177,25 @@ func TestConversionsThatDoNotRoundTrip(t *testing.T) {
 			t.Parallel()
 			fails(t, func(t testing.TB) { sites(test.to, test.from).CRDs(test.crds...).RoundTrip(t) }, test.says...)
 		})
+	}
+}
+
+// If several groups have the kind, the TypeMeta of a version selects the group, or else the test fails.
+func TestConversionsOfKindsInSeveralGroups(t *testing.T) {
+	t.Parallel()
+	crds := []string{"testdata/sites.yaml", "testdata/sites-elsewhere.yaml"}
+	for _, versions := range [][2]string{{"kit.operon.dev/v1", "kit.operon.dev/v1beta1"}, {"kit.operon.dev/v1", "v1beta1"}, {"v1", "kit.operon.dev/v1beta1"}} {
+		for range 5 { // the order of definitions is random
+			sitesOf(versions[0], versions[1], toHub, fromHub).CRDs(crds...).RoundTrip(t)
+		}
+	}
+	sitesOf("v1", "v1beta1", toHub, fromHub).CRDs(crds[0]).RoundTrip(t)
+	for _, test := range []struct{ hub, old, says string }{
+		{"v1", "v1beta1", "several CustomResourceDefinitions have the versions v1 and v1beta1 of Site, in the groups elsewhere.dev, kit.operon.dev: state the group"},
+		{"typo.dev/v1", "typo.dev/v1beta1", "no CustomResourceDefinition has version v1 of Site in the group typo.dev"},
+		{"kit.operon.dev/v1", "elsewhere.dev/v1beta1", "no CustomResourceDefinition has version v1beta1 of Site in the group elsewhere.dev"},
+	} {
+		fails(t, func(t testing.TB) { sitesOf(test.hub, test.old, toHub, fromHub).CRDs(crds...).RoundTrip(t) }, test.says)
 	}
 }
 

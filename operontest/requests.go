@@ -60,6 +60,9 @@ func (r *requests) note(sent *http.Request, status int) {
 		r.read.Insert(kind)
 		return
 	}
+	if sent.Method == http.MethodDelete && of.name == "" {
+		of.name = every
+	}
 	r.writes.note(r.writes.name(verb(sent.Method, of.subresource, status), kind, of.namespace, of.name))
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,29 +23,43 @@ type trip struct {
 	fromSchema, throughSchema *spec.Schema
 }
 
-// define finds the schemas of the versions: either both have one, or none.
+// define finds the schemas of the versions: either both have one, or none. Both are of the same group.
 func (w *trip) define(all schemas) error {
-	for kind, of := range all {
-		if kind.Kind != w.from.Kind {
-			continue
-		}
-		if kind.Version == w.from.Version {
-			w.from.Group, w.fromSchema = kind.Group, of
-		}
-		if kind.Version == w.through.Version {
-			w.through.Group, w.throughSchema = kind.Group, of
-		}
+	if len(all) == 0 {
+		return nil
 	}
+	from, through := all.groups(w.from), all.groups(w.through)
+	both := slices.DeleteFunc(slices.Clone(from), func(group string) bool { return !slices.Contains(through, group) })
 	switch {
-	case len(all) > 0 && w.fromSchema == nil:
+	case len(from) == 0:
 		return missing(w.from)
-	case len(all) > 0 && w.throughSchema == nil:
-		return missing(w.through)
+	case len(both) == 0:
+		return missing(w.through) // at least in the group of the other version
+	case len(both) > 1:
+		return fmt.Errorf("several CustomResourceDefinitions have the versions %s and %s of %s, in the groups %s: state the group in the TypeMeta of the objects",
+			w.from.Version, w.through.Version, w.from.Kind, strings.Join(both, ", "))
 	}
+	w.from.Group, w.through.Group = both[0], both[0]
+	w.fromSchema, w.throughSchema = all[w.from.GroupVersionKind], all[w.through.GroupVersionKind]
 	return nil
 }
 
+// groups returns the groups that have a version of a kind. If the version states its group, it is the only one.
+func (s schemas) groups(v version) []string {
+	var found []string
+	for kind := range s {
+		if kind.Kind == v.Kind && kind.Version == v.Version && (v.Group == "" || kind.Group == v.Group) {
+			found = append(found, kind.Group)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
 func missing(v version) error {
+	if v.Group != "" {
+		return fmt.Errorf("no CustomResourceDefinition has version %s of %s in the group %s", v.Version, v.Kind, v.Group)
+	}
 	return fmt.Errorf("no CustomResourceDefinition has version %s of %s", v.Version, v.Kind)
 }
 

@@ -71,7 +71,11 @@ func (j *journal) pass(c client.Client, verb string, object client.Object, dryRu
 	if err != nil {
 		return err
 	}
-	write := j.name(verb, kind.Kind, object.GetNamespace(), object.GetName())
+	return j.send(j.name(verb, kind.Kind, object.GetNamespace(), object.GetName()), dryRun, send)
+}
+
+// send is pass for a write with a name.
+func (j *journal) send(write string, dryRun []string, send func() error) error {
 	j.mu.Lock()
 	refused := j.refused[write]
 	j.mu.Unlock()
@@ -104,24 +108,35 @@ func (j *journal) through(api client.WithWatch) client.WithWatch {
 			dry := (&client.DeleteOptions{}).ApplyOptions(options).DryRun
 			return j.pass(c, "delete", o, dry, func() error { return c.Delete(ctx, o, options...) })
 		},
-		Apply: j.apply,
+		DeleteAllOf: j.deleteAllOf,
+		Apply:       j.apply,
+		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, o, body client.Object, options ...client.SubResourceCreateOption) error {
+			dry := (&client.SubResourceCreateOptions{}).ApplyOptions(options).DryRun
+			return j.pass(c, sub, o, dry, func() error { return c.SubResource(sub).Create(ctx, o, body, options...) })
+		},
+		SubResourceApply: func(ctx context.Context, c client.Client, sub string, wanted runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+			o, err := applied(wanted)
+			if err != nil {
+				return err
+			}
+			dry := (&client.SubResourceApplyOptions{}).ApplyOpts(options).DryRun
+			return j.pass(c, sub, o, dry, func() error { return c.SubResource(sub).Apply(ctx, wanted, options...) })
+		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, options ...client.SubResourceUpdateOption) error {
-			return j.pass(c, sub, o, nil, func() error { return c.SubResource(sub).Update(ctx, o, options...) })
+			dry := (&client.SubResourceUpdateOptions{}).ApplyOptions(options).DryRun
+			return j.pass(c, sub, o, dry, func() error { return c.SubResource(sub).Update(ctx, o, options...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-			return j.pass(c, sub, o, nil, func() error { return c.SubResource(sub).Patch(ctx, o, patch, options...) })
+			dry := (&client.SubResourcePatchOptions{}).ApplyOptions(options).DryRun
+			return j.pass(c, sub, o, dry, func() error { return c.SubResource(sub).Patch(ctx, o, patch, options...) })
 		},
 	})
 }
 
 // apply distinguishes creations from changes.
 func (j *journal) apply(ctx context.Context, c client.WithWatch, wanted runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	data, err := json.Marshal(wanted)
+	object, err := applied(wanted)
 	if err != nil {
-		return err
-	}
-	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal(data, object); err != nil {
 		return err
 	}
 	verb := "change"
@@ -130,6 +145,28 @@ func (j *journal) apply(ctx context.Context, c client.WithWatch, wanted runtime.
 	}
 	dry := (&client.ApplyOptions{}).ApplyOptions(options).DryRun
 	return j.pass(c, verb, object, dry, func() error { return c.Apply(ctx, wanted, options...) })
+}
+
+// applied returns the object that a configuration describes.
+func applied(wanted runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(wanted)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	return object, json.Unmarshal(data, object)
+}
+
+// every is the name of the objects of a write that deletes all objects of a kind, or those that a selector matches.
+const every = "*"
+
+func (j *journal) deleteAllOf(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteAllOfOption) error {
+	kind, err := apiutil.GVKForObject(o, c.Scheme())
+	if err != nil {
+		return err
+	}
+	chosen := (&client.DeleteAllOfOptions{}).ApplyOptions(options)
+	return j.send(j.name("delete", kind.Kind, chosen.Namespace, every), chosen.DryRun, func() error { return c.DeleteAllOf(ctx, o, options...) })
 }
 
 // diary records the sent events.

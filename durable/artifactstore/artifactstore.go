@@ -16,7 +16,7 @@ import (
 )
 
 // Bucket stores files by name. A name consists of letters, digits and the characters .-_/ and cannot lead
-// out of the bucket.
+// out of the bucket. The error for another name wraps fs.ErrInvalid.
 type Bucket interface {
 	// Put stores a file, or replaces an existing one.
 	Put(ctx context.Context, name string, content io.ReadSeeker) error
@@ -26,16 +26,25 @@ type Bucket interface {
 	Delete(ctx context.Context, name string) error
 }
 
+// nameError reports a name that no file can have.
+type nameError string
+
+func (e nameError) Error() string { return string(e) }
+
+func (e nameError) Unwrap() error { return fs.ErrInvalid }
+
+func invalid(format string, args ...any) error { return nameError(fmt.Sprintf(format, args...)) }
+
 // check returns an error if a name is not valid.
 func check(name string) error {
 	for _, part := range strings.Split(name, "/") {
 		if part == "" || part == "." || part == ".." || strings.HasSuffix(part, partial) {
-			return fmt.Errorf("%q is not a valid file name in a bucket", name)
+			return invalid("%q is not a valid file name in a bucket", name)
 		}
 	}
 	for _, r := range name {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_/", r) {
-			return fmt.Errorf("%q is not a valid file name in a bucket: %q may not be in it", name, r)
+			return invalid("%q is not a valid file name in a bucket: %q may not be in it", name, r)
 		}
 	}
 	return nil
@@ -48,9 +57,22 @@ const partial = ".part"
 // Directory is a bucket in an existing directory. Files are readable by their owner only.
 type Directory string
 
+// maxPart is the maximum length of each part of a name, in bytes. File systems allow 255; a file that is being written has a longer name.
+const maxPart = 239
+
+// Check returns an error if no file can have a name.
+func (f Directory) Check(name string) error {
+	for _, part := range strings.Split(name, "/") {
+		if len(part) > maxPart {
+			return invalid("%q is not a valid file name in a directory: it has %d characters between slashes, at most %d are possible", name, len(part), maxPart)
+		}
+	}
+	return check(name)
+}
+
 // Put writes a file next to its final name, and renames it when it is complete and on disk. It removes what interrupted calls for the name have left.
 func (f Directory) Put(ctx context.Context, name string, content io.ReadSeeker) error {
-	if err := check(name); err != nil {
+	if err := f.Check(name); err != nil {
 		return err
 	}
 	if _, err := os.Stat(string(f)); err != nil {
@@ -119,7 +141,7 @@ func (r reader) Read(p []byte) (int, error) {
 
 // Get opens a file. The error is fs.ErrNotExist if no file has that name.
 func (f Directory) Get(_ context.Context, name string) (io.ReadCloser, error) {
-	if err := check(name); err != nil {
+	if err := f.Check(name); err != nil {
 		return nil, err
 	}
 	return os.Open(filepath.Join(string(f), filepath.FromSlash(name)))
@@ -127,7 +149,7 @@ func (f Directory) Get(_ context.Context, name string) (io.ReadCloser, error) {
 
 // Delete removes a file, and the rest of an interrupted Put.
 func (f Directory) Delete(_ context.Context, name string) error {
-	if err := check(name); err != nil {
+	if err := f.Check(name); err != nil {
 		return err
 	}
 	path := filepath.Join(string(f), filepath.FromSlash(name))

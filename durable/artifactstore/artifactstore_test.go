@@ -92,9 +92,12 @@ func TestBuckets(t *testing.T) {
 		if _, err := b.Get(t.Context(), "store/a.json"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: what is not there is %v", name, err)
 		}
-		for _, bad := range []string{"", "../a", "a//b", "/a", "a/.", "ä", "a b", "a.part"} {
-			if err := b.Put(t.Context(), bad, bytes.NewReader(nil)); err == nil {
-				t.Errorf("%s took the name %q", name, bad)
+		for _, bad := range []string{"", "../a", "a//b", "/a", "a/.", "ä", "a b", "a.part", "backup-10:00", strings.Repeat("a", 1100)} {
+			put, deleted, checked := b.Put(t.Context(), bad, bytes.NewReader(nil)), b.Delete(t.Context(), bad), b.(interface{ Check(string) error }).Check(bad)
+			for _, err := range []error{put, deleted, checked} {
+				if !errors.Is(err, fs.ErrInvalid) || strings.Contains(err.Error(), fs.ErrInvalid.Error()) {
+					t.Errorf("%s took the name %q: %v", name, bad, err)
+				}
 			}
 		}
 	}

@@ -78,11 +78,22 @@ func (s S3) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
+// maxKey is the maximum length of the prefix and name of a file, in bytes.
+const maxKey = 1024
+
+// Check returns an error if no file can have a name.
+func (s S3) Check(name string) error {
+	if total := len(s.Prefix) + len(name); total > maxKey {
+		return invalid("%q is not a valid file name in a bucket: it has %d characters with the prefix, at most %d are possible", name, total, maxKey)
+	}
+	return check(name)
+}
+
 func (s S3) key(name string) *string { return aws.String(s.Prefix + name) }
 
 // open returns a client for one request, with the current credentials.
 func (s S3) open(ctx context.Context, name string) (*s3.Client, error) {
-	if err := check(name); err != nil {
+	if err := s.Check(name); err != nil {
 		return nil, err
 	}
 	base, err := url.Parse(s.Endpoint)

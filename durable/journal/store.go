@@ -35,6 +35,34 @@ func (j *Journal) Check() error {
 	return &UnreadableError{Why: fmt.Sprintf("is of version %s, and this operator knows %d: run the newer operator again, which wrote it", found.Version, Version)}
 }
 
+// EndOf returns the phase of the run of a journal, and whether the run has ended. It also reads a journal that Check
+// rejects, such as one of a newer operator: it has ended if its phase is known to be an end, or is unknown and the
+// journal says when the run finished. A nil journal has no phase.
+func EndOf(j *Journal) (phase Phase, ended bool) {
+	if j == nil {
+		return "", false
+	}
+	if j.unread == nil {
+		return j.Phase, j.Phase.Over()
+	}
+	var found struct {
+		Phase      any
+		FinishedAt any
+	}
+	if err := json.Unmarshal(j.unread, &found); err != nil {
+		return "", false
+	}
+	text, _ := found.Phase.(string)
+	if phase := Phase(text); slices.Contains(phases, phase) {
+		return phase, phase.Over()
+	}
+	at, _ := found.FinishedAt.(string)
+	return Phase(text), at != ""
+}
+
+// phases are all phases.
+var phases = []Phase{Running, Finishing, Undoing, Succeeded, Failed, Canceled}
+
 // fields is a journal without its methods.
 type fields Journal
 
@@ -84,7 +112,7 @@ func known(j *fields) bool {
 			return false
 		}
 	}
-	return slices.Contains([]Phase{Running, Finishing, Undoing, Succeeded, Failed, Canceled}, j.Phase)
+	return slices.Contains(phases, j.Phase)
 }
 
 // MarshalJSON writes a journal. One that could not be read is written as it was stored.

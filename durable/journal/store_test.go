@@ -37,6 +37,32 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// The end of a run can be seen even if its journal cannot be read.
+func TestEndOf(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		phase journal.Phase
+		ended bool
+	}{
+		`{"version":1,"phase":"Undoing"}`:                                       {journal.Undoing, false},
+		`{"version":1,"phase":"Succeeded"}`:                                     {journal.Succeeded, true},
+		`{"version":2,"phase":"Failed"}`:                                        {journal.Failed, true},
+		`{"version":2,"phase":"Running","finishedAt":"2026-01-01T00:00:00Z"}`:   {journal.Running, false},
+		`{"version":2,"phase":"Abandoned","finishedAt":"2026-01-01T00:00:00Z"}`: {"Abandoned", true},
+		`{"version":2,"phase":"Pausing"}`:                                       {"Pausing", false},
+		`{"version":2,"phase":{"name":"Done"},"finishedAt":null}`:               {"", false},
+		`"x"`: {"", false},
+	} {
+		j := &journal.Journal{}
+		if err := json.Unmarshal([]byte(text), j); err != nil {
+			t.Fatal(err)
+		}
+		if phase, ended := journal.EndOf(j); phase != want.phase || ended != want.ended {
+			t.Errorf("%s has ended: %t, as %q", text, ended, phase)
+		}
+	}
+}
+
 // Each step, and each run, has its own key.
 func TestKey(t *testing.T) {
 	t.Parallel()

@@ -145,6 +145,35 @@ func TestSaveThatFails(t *testing.T) {
 	}
 }
 
+// wrapped is a store that does not check names in advance.
+type wrapped struct{ steps.Files }
+
+// A name that no file can have fails the step at once, and nothing has to be deleted. The command does not run, if the store can check
+// names.
+func TestSaveAsWhatCannotExist(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		files func(directory string) steps.Files
+		runs  int
+	}{
+		"checked in advance":     {func(directory string) steps.Files { return artifactstore.Directory(directory) }, 0},
+		"not checked in advance": {func(directory string) steps.Files { return wrapped{artifactstore.Directory(directory)} }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runs := make(chan bool, 5)
+			connection := pod(t, func([]string, io.Reader, io.Writer, io.Writer) int { runs <- true; return 0 })
+			o := carry(t, connection, "", func(ctx context.Context, run *durable.Run) error {
+				_, err := durable.Do(ctx, run, steps.Save("save", command, test.files(t.TempDir()), "backup-10:00"))
+				return err
+			})
+			if o.Kind() != outcome.KindStalled || !strings.Contains(o.Message(), "is not a valid file name in a bucket: ':' may not be in it") || len(runs) != test.runs {
+				t.Errorf("the command ran %d times, and it came to %v", len(runs), o)
+			}
+		})
+	}
+}
+
 // broken is a store whose files break off.
 type broken struct{ steps.Files }
 

@@ -2,14 +2,17 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/operon-framework/operon/durable"
 )
 
-// Files stores files. An artifactstore.Bucket implements it.
+// Files stores files. An artifactstore.Bucket implements it. An error that wraps fs.ErrInvalid reports that no file can
+// have the name. If Files also has the method Check(name string) error, names are checked before anything is done.
 type Files interface {
 	Put(ctx context.Context, name string, content io.ReadSeeker) error
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
@@ -23,7 +26,12 @@ type Files interface {
 //
 // The operator needs the permissions of Exec.
 func Save(name string, command Command, files Files, file string) durable.Step[string] {
-	keyed := func(a *durable.Attempt) string { return fmt.Sprintf("%s-%s", file, a.Key) }
+	keyed := func(key string) string { return fmt.Sprintf("%s-%s", file, key) }
+	if names, ok := files.(interface{ Check(name string) error }); ok {
+		if err := names.Check(keyed(anyKey)); err != nil {
+			return refusing[string](name, err)
+		}
+	}
 	return durable.Step[string]{
 		Name: name,
 		Do: func(ctx context.Context, a *durable.Attempt) (string, error) {
@@ -38,10 +46,23 @@ func Save(name string, command Command, files Files, file string) durable.Step[s
 			if _, err := command.run(ctx, a, nil, written); err != nil {
 				return "", err
 			}
-			return keyed(a), files.Put(ctx, keyed(a), written)
+			return keyed(a.Key), invalidFails(files.Put(ctx, keyed(a.Key), written))
 		},
-		Undo: func(ctx context.Context, a *durable.Attempt, _ string) error { return files.Delete(ctx, keyed(a)) },
+		Undo: func(ctx context.Context, a *durable.Attempt, _ string) error {
+			if err := files.Delete(ctx, keyed(a.Key)); !errors.Is(err, fs.ErrInvalid) {
+				return err
+			}
+			return nil // no file can have the name
+		},
 	}
+}
+
+// invalidFails prevents further attempts with a name that no file can have.
+func invalidFails(err error) error {
+	if errors.Is(err, fs.ErrInvalid) {
+		return durable.Fail(err)
+	}
+	return err
 }
 
 // Load runs a command in a container, with a file as its standard input.
@@ -53,7 +74,7 @@ func Load(name string, command Command, files Files, file string) durable.Step[O
 		Do: func(ctx context.Context, a *durable.Attempt) (Output, error) {
 			content, err := files.Get(ctx, file)
 			if err != nil {
-				return Output{}, err
+				return Output{}, invalidFails(err)
 			}
 			defer content.Close()
 			return command.run(ctx, a, content, nil)

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/durable"
@@ -32,17 +34,17 @@ type JobDone struct {
 func Job(name string, job *batchv1.Job) durable.Step[JobDone] {
 	keyed := func(a *durable.Attempt) *batchv1.Job {
 		made := job.DeepCopy()
-		made.Name = fmt.Sprintf("%s-%s", job.Name, a.Key[:10])
+		made.Name = jobName(job, a.Key)
 		made.Labels = labelled(job.Labels, a.Key)
 		made.Spec.TTLSecondsAfterFinished = nil // without the Job, the step would create it again
 		return made
 	}
+	if err := checkJob(job); err != nil {
+		return refusing[JobDone](name, err)
+	}
 	return durable.Step[JobDone]{
 		Name: name,
 		Do: func(ctx context.Context, a *durable.Attempt) (JobDone, error) {
-			if job.Name == "" || job.Namespace == "" {
-				return JobDone{}, durable.Fail(fmt.Errorf("the Job needs a name and a namespace"))
-			}
 			made := keyed(a)
 			found := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: made.Name, Namespace: made.Namespace}}
 			there, err := a.Get(ctx, found)
@@ -63,6 +65,30 @@ func Job(name string, job *batchv1.Job) durable.Step[JobDone] {
 			return client.IgnoreNotFound(err)
 		},
 	}
+}
+
+func jobName(job *batchv1.Job, key string) string { return fmt.Sprintf("%s-%s", job.Name, key[:10]) }
+
+// checkJob returns an error if no Job can have the name and namespace.
+func checkJob(job *batchv1.Job) error {
+	if job.Name == "" || job.Namespace == "" {
+		return errors.New("the Job needs a name and a namespace")
+	}
+	if wrong := validation.IsDNS1123Subdomain(jobName(job, anyKey)); len(wrong) > 0 {
+		return fmt.Errorf("no Job can have the name %q: %s", job.Name, wrong[0])
+	}
+	if wrong := validation.IsDNS1123Label(job.Namespace); len(wrong) > 0 {
+		return fmt.Errorf("no Job can have the namespace %q: %s", job.Namespace, wrong[0])
+	}
+	return nil
+}
+
+// anyKey has the length of a key.
+const anyKey = "00000000000000000000000000000000"
+
+// refusing returns a step that fails. It has no cleanup: cleaning up what cannot exist may never succeed.
+func refusing[T any](name string, why error) durable.Step[T] {
+	return durable.Step[T]{Name: name, Do: func(context.Context, *durable.Attempt) (none T, _ error) { return none, durable.Fail(why) }}
 }
 
 // jobEnd returns how a Job ended, or an error that states that it has not ended.

@@ -24,6 +24,7 @@ type cluster struct {
 	client.Client
 	t       *testing.T
 	journal *journal.Journal
+	held    bool // whether the run was ever held
 }
 
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
@@ -53,7 +54,7 @@ func (c *cluster) call(cancel string, work func(context.Context, *durable.Run) e
 		Object: "uid", Cancel: cancel, Clock: clock.RealClock{}, Journal: c.journal, Client: c.Client, Reader: reader{c},
 		Save:    func(_ context.Context, j *journal.Journal) (*journal.Journal, error) { return j, nil },
 		Confirm: func(context.Context) error { return nil },
-		Hold:    func(context.Context) error { return nil },
+		Hold:    func(context.Context) error { c.held = true; return nil },
 		Release: func(context.Context) error { return nil },
 	})
 	if _, err := run.Carry(c.t.Context(), work); err != nil {
@@ -118,6 +119,26 @@ func TestJob(t *testing.T) {
 				t.Errorf("when the run is over there is %s", left[0].Name)
 			}
 		})
+	}
+}
+
+// A Job that cannot exist fails its step before the object is held, and there is nothing to clean up.
+func TestJobThatCannotExist(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ namespace, name, want string }{
+		{"", "move", "step move failed: the Job needs a name and a namespace"},
+		{"shop", "", "step move failed: the Job needs a name and a namespace"},
+		{"shop", "move/it", `step move failed: no Job can have the name "move/it": `},
+		{"shop/2", "move", `step move failed: no Job can have the namespace "shop/2": `},
+	} {
+		at := newCluster(t)
+		phase := at.call("", func(ctx context.Context, run *durable.Run) error {
+			_, err := durable.Do(ctx, run, steps.Job("move", &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}}))
+			return err
+		})
+		if phase != journal.Failed || at.held || !strings.HasPrefix(at.journal.Message, c.want) {
+			t.Errorf("Job %s/%s: the run is %s (held: %t): %s", c.namespace, c.name, phase, at.held, at.journal.Message)
+		}
 	}
 }
 

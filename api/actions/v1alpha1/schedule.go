@@ -64,7 +64,7 @@ type ActionScheduleSpec struct {
 	// +kubebuilder:default=Forbid
 	Overlap Overlap `json:"overlap,omitempty"`
 	// Deadline limits how late an Action may be created, for example if the operator did not run when it was due. If several were
-	// missed, only the last one is created. Default: 10m.
+	// missed, only the last one is created. Default: 10m. At least 10s.
 	//
 	// +optional
 	Deadline *metav1.Duration `json:"deadline,omitempty"`

@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -110,9 +111,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	if j := run.Journal(); !begun && j != nil && j.Phase != journal.Running {
 		return nil // canceled before it began
 	}
-	target := offer.New()
-	target.SetNamespace(a.Namespace)
-	target.SetName(a.Spec.Target.Name)
+	target := named(offer, a)
 	there, err := run.Get(ctx, target) // and watched: otherwise a waiting Action would not notice that its target was deleted
 	if err != nil {
 		return run.Retry(err)
@@ -120,6 +119,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	if begun {
 		if !there || target.GetUID() != given.Target {
 			run.Cancel(fmt.Sprintf("%s %s is gone", a.Spec.Target.Kind, a.Spec.Target.Name))
+			target = named(offer, a) // another object with the same name is not the target
 		}
 	}
 	if !begun {
@@ -128,6 +128,14 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 		}
 	}
 	return do(ctx, target, &Context{Run: run, Name: a.Name, Parameters: given.Parameters, Artifacts: given.Artifacts})
+}
+
+// named returns the target of an Action with nothing but its name.
+func named(offer Offer, a *v1alpha1.Action) client.Object {
+	target := offer.New()
+	target.SetNamespace(a.Namespace)
+	target.SetName(a.Spec.Target.Name)
+	return target
 }
 
 // begin records the input of an Action when it is the Action's turn.
@@ -171,6 +179,9 @@ func (r *Runner) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run,
 	if !found {
 		return run.Wait(fmt.Sprintf("there is no Action %s to take artifacts from", a.Spec.ArtifactsFrom))
 	}
+	if why := unreadable(from); why != "" {
+		return run.Wait(fmt.Sprintf("the Action %s, whose artifacts it needs, cannot be read: its journal %s", from.Name, why))
+	}
 	j := from.Status.Journal
 	if j == nil || !j.Phase.Over() {
 		return run.Wait(fmt.Sprintf("the Action %s, whose artifacts it needs, has not finished", from.Name))
@@ -182,4 +193,19 @@ func (r *Runner) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run,
 	return nil
 }
 
-func over(a *v1alpha1.Action) bool { return a.Status.Journal != nil && a.Status.Journal.Phase.Over() }
+// over reports whether an Action has ended, even if its journal cannot be read.
+func over(a *v1alpha1.Action) bool {
+	_, ended := journal.EndOf(a.Status.Journal)
+	return ended
+}
+
+// unreadable returns why the journal of an Action cannot be read, or "".
+func unreadable(a *v1alpha1.Action) string {
+	if a.Status.Journal == nil {
+		return ""
+	}
+	if err, ok := errors.AsType[*journal.UnreadableError](a.Status.Journal.Check()); ok {
+		return err.Why
+	}
+	return ""
+}

@@ -105,12 +105,9 @@ func timeOf(t time.Time) *metav1.Time {
 
 // plan reads the existing Actions and plans the next ones.
 func (s *Schedules) plan(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *author.Composition) (Plan, error) {
-	when, err := cron.Parse(schedule.Spec.Schedule, schedule.Spec.TimeZone)
+	when, err := parsed(schedule)
 	if err != nil {
-		return Plan{}, &ScheduleError{err}
-	}
-	if len(schedule.Name) > maxScheduleName {
-		return Plan{}, &ScheduleError{fmt.Errorf("its name has %d letters, at most %d leave room for the names of Actions", len(schedule.Name), maxScheduleName)}
+		return Plan{}, err
 	}
 	var there v1alpha1.ActionList
 	if err := out.List(ctx, &there, client.MatchingLabels{ScheduleLabel: schedule.Name}); err != nil {
@@ -120,13 +117,31 @@ func (s *Schedules) plan(ctx context.Context, schedule *v1alpha1.ActionSchedule,
 	return PlanOf(schedule, there.Items, when, s.clock.Now()), nil
 }
 
+// parsed returns the times of a schedule, or an error that only its user can resolve.
+func parsed(schedule *v1alpha1.ActionSchedule) (cron.Schedule, error) {
+	when, err := cron.Parse(schedule.Spec.Schedule, schedule.Spec.TimeZone)
+	if err != nil {
+		return when, &ScheduleError{"spec.schedule", err}
+	}
+	if len(schedule.Name) > maxScheduleName {
+		return when, &ScheduleError{"metadata.name", fmt.Errorf("it has %d letters, at most %d leave room for the names of Actions", len(schedule.Name), maxScheduleName)}
+	}
+	if deadline := schedule.Spec.Deadline; deadline != nil && deadline.Duration < timing.minDeadline {
+		return when, &ScheduleError{"spec.deadline", fmt.Errorf("%s is too short to create an Action in time: want at least %s", deadline.Duration, timing.minDeadline)}
+	}
+	return when, nil
+}
+
 // maxScheduleName leaves room for a time in the name of an Action, which is also the value of a label.
 const maxScheduleName = 52
 
-// ScheduleError reports an invalid schedule.
-type ScheduleError struct{ Err error }
+// ScheduleError reports an invalid field of an ActionSchedule.
+type ScheduleError struct {
+	Field string
+	Err   error
+}
 
-func (e *ScheduleError) Error() string { return "spec.schedule: " + e.Err.Error() }
+func (e *ScheduleError) Error() string { return e.Field + ": " + e.Err.Error() }
 
 // Stalled returns the reason of the Ready condition: only a change of the spec helps.
 func (e *ScheduleError) Stalled() string { return "InvalidSchedule" }
@@ -160,7 +175,8 @@ func PlanOf(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cro
 			plan.Last = at
 		}
 		if over(a) {
-			succeeded := a.Status.Journal.Phase == journal.Succeeded
+			phase, _ := journal.EndOf(a.Status.Journal)
+			succeeded := phase == journal.Succeeded
 			if kept[succeeded]++; kept[succeeded] > most[succeeded] {
 				continue
 			}

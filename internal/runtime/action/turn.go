@@ -55,7 +55,7 @@ func (t *alone) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 		if found, err := run.Get(ctx, now); err != nil {
 			return run.Retry(err)
 		} else if found && now.UID == other.UID && !over(now) {
-			return waitFor(run, other)
+			return waitFor(run, now)
 		}
 	}
 	t.taken[key] = a.UID
@@ -73,6 +73,9 @@ func rivals(a, other *v1alpha1.Action) bool {
 }
 
 func waitFor(run *durable.Run, other *v1alpha1.Action) error {
+	if why := unreadable(other); why != "" {
+		return run.Wait(fmt.Sprintf("the Action %s may be running on %s %s: its journal %s", other.Name, other.Spec.Target.Kind, other.Spec.Target.Name, why))
+	}
 	return run.Wait(fmt.Sprintf("the Action %s is running on %s %s", other.Name, other.Spec.Target.Kind, other.Spec.Target.Name))
 }
 

@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,6 +38,22 @@ func in(phase journal.Phase, a *v1alpha1.Action) *v1alpha1.Action {
 	return a
 }
 
+// stored sets the journal of an Action to a text.
+func stored(text string, a *v1alpha1.Action) *v1alpha1.Action {
+	a.Status.Journal = &journal.Journal{}
+	if err := json.Unmarshal([]byte(text), a.Status.Journal); err != nil {
+		panic(err) // a test wrote the text
+	}
+	return a
+}
+
+// Journals of a newer operator.
+const (
+	newerDone    = `{"version":2,"phase":"Succeeded","finishedAt":"2026-01-01T00:00:00Z"}`
+	newerRunning = `{"version":2,"phase":"Running"}`
+	newerWaits   = "the Action b may be running on Box one: its journal is of version 2, and this operator knows 1: run the newer operator again"
+)
+
 // wants makes an Action announce that it is about to begin.
 func wants(a *v1alpha1.Action) *v1alpha1.Action {
 	a.Annotations = map[string]string{TurnAnnotation: string(a.UID)}
@@ -54,7 +72,7 @@ type place struct {
 func newPlace(t *testing.T, actions ...*v1alpha1.Action) *place {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	p := &place{}
@@ -111,6 +129,8 @@ func TestTurnsAlone(t *testing.T) {
 		"one that has begun":           {[]*v1alpha1.Action{in(journal.Running, asked("b", "one"))}, "the Action b is running on Box one"},
 		"one that is being undone":     {[]*v1alpha1.Action{in(journal.Undoing, asked("b", "one"))}, "the Action b is running on Box one"},
 		"one that is over":             {[]*v1alpha1.Action{in(journal.Failed, asked("b", "one"))}, ""},
+		"one that cannot be read":      {[]*v1alpha1.Action{stored(newerRunning, asked("b", "one"))}, newerWaits},
+		"one that is over, and newer":  {[]*v1alpha1.Action{stored(newerDone, asked("b", "one"))}, ""},
 		"one that works on another":    {[]*v1alpha1.Action{in(journal.Running, asked("b", "two"))}, ""},
 		"one of two that has begun":    {[]*v1alpha1.Action{asked("b", "one"), in(journal.Running, asked("c", "one"))}, "the Action c is running on Box one"},
 		"two of which one is over now": {[]*v1alpha1.Action{in(journal.Succeeded, asked("b", "one")), in(journal.Canceled, asked("c", "one"))}, ""},
@@ -169,6 +189,8 @@ func TestTurnsShared(t *testing.T) {
 		"both want to, and the other was later": {wants(asked("b", "one")), []*v1alpha1.Action{wants(asked("c", "one"))}, "the Action c is running on Box one", nil},
 		"both want to, and it came later":       {wants(asked("b", "one")), []*v1alpha1.Action{wants(asked("a", "one"))}, "the Action a is running on Box one", []string{"b"}},
 		"one that is over":                      {asked("b", "one"), []*v1alpha1.Action{in(journal.Succeeded, wants(asked("a", "one")))}, "", []string{"b"}},
+		"one that is over, and newer":           {asked("c", "one"), []*v1alpha1.Action{stored(newerDone, wants(asked("b", "one")))}, "", []string{"c"}},
+		"one that cannot be read":               {asked("c", "one"), []*v1alpha1.Action{stored(newerRunning, asked("b", "one"))}, newerWaits, nil},
 		"one that wants another":                {asked("b", "one"), []*v1alpha1.Action{wants(asked("a", "two"))}, "", []string{"b"}},
 		"one whose word is of an older one":     {asked("b", "one"), []*v1alpha1.Action{reborn(wants(asked("a", "one")))}, "", []string{"b"}},
 		"of two the one that has begun":         {asked("b", "one"), []*v1alpha1.Action{wants(asked("a", "one")), in(journal.Running, asked("c", "one"))}, "the Action c is running on Box one", nil},
@@ -234,6 +256,19 @@ func TestTurnsThatAreLeft(t *testing.T) {
 		if got := p.told(t, turns, asked("b", "one")); got != "" {
 			t.Errorf("the next one is told %q", got)
 		}
+	}
+}
+
+// An Action waits for artifacts of an Action whose journal cannot be read.
+func TestArtifactsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	a := asked("a", "one")
+	a.Spec.ArtifactsFrom = "b"
+	p := newPlace(t, a, stored(newerDone, asked("b", "one")))
+	run := durable.New(durable.Config{Object: string(a.UID), Reader: reader{p}})
+	err := NewRunner(nil, p).take(t.Context(), a, run, &order{})
+	if want := "the Action b, whose artifacts it needs, cannot be read: its journal is of version 2"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("it is told %v, want %s", err, want)
 	}
 }
 

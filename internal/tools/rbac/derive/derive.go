@@ -194,4 +194,4 @@ func (d *deriving) kindsOf(s call, nth int, what string) []kind {
 }
 
 // marker describes what to write if the code does not determine the kind.
-const marker = "write above it // +operon:kind:group=GROUP,resource=PLURAL"
+const marker = "write above it // +operon:kind:group=GROUP,resource=PLURAL, with ,scope=Cluster at the end if it is cluster-scoped"

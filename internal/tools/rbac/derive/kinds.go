@@ -24,8 +24,8 @@ type kind struct {
 	Group, Resource string
 	// Kind is its name; it is empty if only a marker names the resource.
 	Kind string
-	// Cluster reports that its objects are cluster-scoped.
-	Cluster bool
+	// Cluster reports that its objects are cluster-scoped. Unscoped reports that this is not known.
+	Cluster, Unscoped bool
 }
 
 // wellKnown returns the kinds of Kubernetes itself, by the paths and names of their Go types.

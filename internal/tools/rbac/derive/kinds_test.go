@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
+	"github.com/operon-framework/operon/internal/core/kindscope"
 	"github.com/operon-framework/operon/internal/tools/rbac/derive"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -46,5 +47,22 @@ func TestKindsOfKubernetes(t *testing.T) {
 	}
 	if compared < 60 {
 		t.Errorf("only %d kinds were compared", compared)
+	}
+}
+
+// The list of cluster-scoped kinds agrees with the comments of their Go types.
+func TestScopesOfKubernetes(t *testing.T) {
+	t.Parallel()
+	taken, err := derive.WellKnown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(taken) < 100 {
+		t.Errorf("only %d kinds were compared", len(taken))
+	}
+	for kind, known := range taken {
+		if kindscope.IsCluster(kind.GroupKind()) != known.Cluster {
+			t.Errorf("%s is cluster-scoped: %t", kind, known.Cluster)
+		}
 	}
 }

@@ -11,41 +11,9 @@ import (
 	"github.com/gobuffalo/flect"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// made finds the composite literals that create an object.
-func (d *deriving) made(from source, seen map[ast.Expr]bool) []source {
-	if from.expr == nil || seen[from.expr] {
-		return nil
-	}
-	seen[from.expr] = true
-	u := from.unit
-	var all []source
-	switch e := ast.Unparen(from.expr).(type) {
-	case *ast.CompositeLit:
-		return []source{from}
-	case *ast.UnaryExpr:
-		return d.made(source{unit: u, expr: e.X}, seen)
-	case *ast.Ident:
-		for _, value := range d.values[target(u, e)] {
-			all = append(all, d.made(value, seen)...)
-		}
-	case *ast.CallExpr:
-		f := calleeOf(u, e)
-		if f == nil {
-			return nil
-		}
-		for _, one := range d.implementations(f) {
-			body := d.bodies[one]
-			for _, values := range returnsOf(body.decl.Body) {
-				if from.nth < len(values) {
-					all = append(all, d.made(source{unit: body.unit, expr: values[from.nth]}, seen)...)
-				}
-			}
-		}
-	}
-	return all
-}
+	"github.com/operon-framework/operon/internal/core/kindscope"
+)
 
 // looseKind returns the kind of an object whose Go type does not determine it, if it is set to constants.
 func (d *deriving) looseKind(from source) (kind, bool) {
@@ -92,42 +60,11 @@ func (d *deriving) named(group, name string) kind {
 	for _, gvk := range wellKnown() {
 		if gvk.Group == group && gvk.Kind == name {
 			plural, _ := meta.UnsafeGuessKindToResource(gvk)
-			return kind{Group: group, Kind: name, Resource: plural.Resource}
+			return kind{Group: group, Kind: name, Resource: plural.Resource, Cluster: kindscope.IsCluster(gvk.GroupKind())}
 		}
 	}
-	return kind{Group: group, Kind: name, Resource: strings.ToLower(flect.Pluralize(name))}
-}
-
-// variables returns the variables that hold an object, including those in functions that return it.
-func (d *deriving) variables(from source, seen map[ast.Expr]bool) []types.Object {
-	if from.expr == nil || seen[from.expr] {
-		return nil
-	}
-	seen[from.expr] = true
-	expr := ast.Unparen(from.expr)
-	if address, ok := expr.(*ast.UnaryExpr); ok {
-		expr = address.X
-	}
-	var all []types.Object
-	if c, ok := expr.(*ast.CallExpr); ok && calleeOf(from.unit, c) != nil {
-		for _, one := range d.implementations(calleeOf(from.unit, c)) {
-			body := d.bodies[one]
-			for _, values := range returnsOf(body.decl.Body) {
-				if from.nth < len(values) {
-					all = append(all, d.variables(source{unit: body.unit, expr: values[from.nth]}, seen)...)
-				}
-			}
-		}
-		return all
-	}
-	of := target(from.unit, expr)
-	if of == nil {
-		return nil
-	}
-	for _, value := range d.values[of] {
-		all = append(all, d.variables(value, seen)...)
-	}
-	return append(all, of)
+	cluster := kindscope.IsCluster(schema.GroupKind{Group: group, Kind: name})
+	return kind{Group: group, Kind: name, Resource: strings.ToLower(flect.Pluralize(name)), Cluster: cluster, Unscoped: !cluster}
 }
 
 // deepest is the maximum depth to which constants are followed.

@@ -14,6 +14,8 @@ type source struct {
 	expr ast.Expr
 	// nth is the index among the values of a call, or of a range.
 	nth int
+	// ranged reports that the value is one of those that a loop ranges over.
+	ranged bool
 }
 
 // index records where the values of the project's variables, fields and parameters come from, regardless of the order of
@@ -108,10 +110,10 @@ func (x *index) note(u *unit, node ast.Node) {
 		x.assign(u, names, n.Values)
 	case *ast.RangeStmt:
 		if n.Value != nil {
-			x.flow(u, n.Value, source{unit: u, expr: n.X, nth: 1})
+			x.flow(u, n.Value, source{unit: u, expr: n.X, nth: 1, ranged: true})
 		}
 		if n.Key != nil && n.Value == nil {
-			x.flow(u, n.Key, source{unit: u, expr: n.X})
+			x.flow(u, n.Key, source{unit: u, expr: n.X, ranged: true})
 		}
 	case *ast.CompositeLit:
 		x.compose(u, n)

@@ -140,12 +140,13 @@ func asChild(s *site) *site {
 
 // child adds the permissions for a declared child. It reports whether the owner gets a finalizer for it.
 func (d *deriving) child(c *composer, s *site) (held bool) {
+	untraced := d.untraced(source{unit: s.unit, expr: argument(s.call, 0)}, map[ast.Expr]bool{})
 	for _, of := range d.kindsOf(s.call, 0, "out."+s.callee.Name()) {
 		d.may(keep, of, "a child")
 		ordered := d.hasOption(s.call, "After")
-		apart := !c.kind.Cluster && (of.Cluster || d.elsewhere(s.call))
+		apart := !c.kind.Cluster && (of.Cluster || of.Unscoped || untraced || d.elsewhere(s.call))
 		left := d.hasOption(s.call, "Orphan")
-		ends := (s.maybe || apart || d.renamed(s.call)) && !left
+		ends := (s.maybe || apart || untraced || d.renamed(s.call)) && !left
 		if ends || ordered || d.hasOption(s.call, "Replace") {
 			d.may(remove, of, "a child that is pruned")
 		}
