@@ -29,7 +29,7 @@ var budgets = map[string]budget{
 	"internal/runtime/reconcile": {3850, 18}, // fifteen steps, one file each, with kinds that are removed at run time
 	"internal/runtime/shard":     {1820, 8},
 	"internal/runtime/webhook":   {2780, 17},
-	"operontest":                 {3660, 21},
+	"operontest":                 {3690, 21}, // with every write that a client can make
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
 	"engine/ansible":             {1530, 24}, // with fields that must not become variables of Ansible itself
@@ -65,7 +65,7 @@ var budgets = map[string]budget{
 
 	"internal/olm/resolve":       {2350, 21}, // the choice, its clauses and its reasons in words need the same state
 	"internal/tools/doctor/rule": {1100, 26},
-	"internal/tools/rbac/derive": {2570, 6},
+	"internal/tools/rbac/derive": {2710, 6},
 }
 
 func TestPackagesStayWithinTheirBudget(t *testing.T) {
