@@ -204,3 +204,12 @@ func (c *Code) functions(matches func(*Function) bool) []*Function {
 func (c *Code) Callers(f *Function, among []*Function) []*Function {
 	return slices.DeleteFunc(slices.Clone(among), func(other *Function) bool { return other == f || !slices.Contains(c.Reach(other), f) })
 }
+
+// Called returns the function of the project that a call in f calls, or nil if it calls another function or a function value.
+func (c *Code) Called(f *Function, call *ast.CallExpr) *Function {
+	callee := Callee(f.Info(), call)
+	if callee == nil {
+		return nil
+	}
+	return c.byObject[callee.Origin()]
+}
