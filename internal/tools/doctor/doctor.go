@@ -106,6 +106,7 @@ func Examine(ctx context.Context, dir string, options Options) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
+	s.Others = kustomized(p.Dir, s.Others)
 	if options.Against != "" {
 		if s.Against, err = olderDefinitions(ctx, p.Dir, options.Against); err != nil {
 			return nil, err

@@ -107,6 +107,7 @@ func subject(t *testing.T, folder string) *rule.Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Others = kustomized(dir, s.Others)
 	older := filepath.Join(filepath.Dir(dir), "older")
 	if _, err := os.Stat(older); err == nil {
 		if s.Against, err = olderDefinitions(t.Context(), dir, older); err != nil {
