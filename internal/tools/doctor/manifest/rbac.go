@@ -161,7 +161,10 @@ var rbacUnused = &rule.Rule{
 		if len(s.Code.Functions) == 0 {
 			return
 		}
-		named := s.Code.Named()
+		named := namesIn(s.Code)
+		if named == nil {
+			return
+		}
 		permissions(s, func(p *permission) {
 			for i, resource := range p.Resources {
 				plural, _, _ := strings.Cut(resource, "/")

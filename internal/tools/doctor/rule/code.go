@@ -44,7 +44,7 @@ func (f *Function) Info() *types.Info { return f.Package.TypesInfo }
 func Load(ctx context.Context, dir string, patterns ...string) ([]*packages.Package, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Context: ctx, Dir: dir, Fset: token.NewFileSet(),
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedSyntax |
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedEmbedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedSyntax |
 			packages.NeedTypes | packages.NeedTypesInfo | packages.NeedTypesSizes,
 	}, patterns...)
 	if err != nil {
