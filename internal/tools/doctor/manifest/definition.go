@@ -2,13 +2,18 @@ package manifest
 
 import (
 	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // Unsafe is the name of the rule that compares definitions with older ones.
@@ -25,7 +30,61 @@ var crdUnsafe = &rule.Rule{
 				upgrades(s, older, d, found)
 			}
 		}
+		for _, older := range removed(s) {
+			at, also := nearest(s, older)
+			found.Add(at, "%s is not a safe upgrade: definition-removed, the project no longer has this CRD, and its objects are lost if it is deleted", older.Name).Also = also
+		}
 	},
+}
+
+// removed returns the older definitions that the project no longer has, also not in another directory below config/crd.
+func removed(s *rule.Subject) []*apiextensionsv1.CustomResourceDefinition {
+	if len(s.Against) == 0 {
+		return nil
+	}
+	has := map[string]bool{}
+	for _, d := range s.Definitions {
+		has[d.GetName()] = true
+	}
+	_ = filepath.WalkDir(filepath.Join(s.Dir, project.CRDFolder), func(file string, _ fs.DirEntry, err error) error {
+		if extension := filepath.Ext(file); err == nil && (extension == ".yaml" || extension == ".yml") {
+			objects, _ := project.ReadFile("", file) // what cannot be read is not a definition
+			for _, object := range objects {
+				kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
+				has[object.GetName()] = has[object.GetName()] || kind != "" // a patch has no kind
+			}
+		}
+		return nil
+	})
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, name := range slices.Sorted(maps.Keys(s.Against)) {
+		if !has[name] {
+			all = append(all, s.Against[name])
+		}
+	}
+	return all
+}
+
+// nearest returns the place of the definition that may have replaced an older one: of the same kind, or else of its group, or
+// else any. Without definitions, it is their directory.
+func nearest(s *rule.Subject, older *apiextensionsv1.CustomResourceDefinition) (at rule.Place, also []rule.Place) {
+	best, most := (*rule.Definition)(nil), -1
+	for _, d := range s.Definitions {
+		alike := 0
+		if d.Typed.Spec.Group == older.Spec.Group {
+			alike = 1
+		}
+		if d.Kind() == older.Spec.Names.Kind {
+			alike += 2
+		}
+		if alike > most {
+			best, most = d, alike
+		}
+	}
+	if best == nil {
+		return rule.Place{File: project.CRDFolder, Line: 1, Column: 1}, nil
+	}
+	return rule.At(best.Object, "metadata.name"), append(holders(s, best, "", ""), rule.At(best.Object, ""))
 }
 
 // Upgrade adds a finding for each change of a definition that may break stored objects or clients of an older one.
