@@ -92,8 +92,16 @@ func storage(definition *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
+// stored returns the versions in which objects may be stored. A manifest has no status: there, it is the storage version.
+func stored(definition *apiextensionsv1.CustomResourceDefinition) []string {
+	if one := storage(definition); len(definition.Status.StoredVersions) == 0 && one != "" {
+		return []string{one}
+	}
+	return definition.Status.StoredVersions
+}
+
 func (c *Comparison) compareVersions() {
-	for _, version := range c.old.Status.StoredVersions {
+	for _, version := range stored(c.old) {
 		if c.after[version] == nil {
 			c.add(VersionDropped, version, "", "objects may be stored in this version and could no longer be read: keep it, migrate them with the operator (operon.MigrateStorage), and remove it when status.storedVersions no longer lists it")
 		}

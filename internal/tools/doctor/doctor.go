@@ -88,6 +88,14 @@ func (o Options) asks(r *rule.Rule) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, r.Name)) && !slices.Contains(o.Skip, r.Name)
 }
 
+// without skips the rules that cannot find anything in a subject, so that comments for them are not reported as unused.
+func (o Options) without(s *rule.Subject) Options {
+	if s.Against == nil {
+		o.Skip = append(slices.Clone(o.Skip), manifest.Unsafe)
+	}
+	return o
+}
+
 // Examine reads the project in dir and checks the rules. It fails if dir is not a project, if its manifests cannot be read,
 // or if its code does not compile.
 func Examine(ctx context.Context, dir string, options Options) (*Report, error) {
@@ -106,6 +114,7 @@ func Examine(ctx context.Context, dir string, options Options) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
+	s.Others = kustomized(p.Dir, s.Others)
 	if options.Against != "" {
 		if s.Against, err = olderDefinitions(ctx, p.Dir, options.Against); err != nil {
 			return nil, err
@@ -147,7 +156,7 @@ func examine(s *rule.Subject, options Options) (*Report, error) {
 		}
 		report.Findings = append(report.Findings, f)
 	}
-	report.Findings = append(report.Findings, comments.findings(options)...)
+	report.Findings = append(report.Findings, comments.findings(options.without(s))...)
 	slices.SortStableFunc(report.Findings, func(a, b Finding) int { return a.Place.Compare(b.Place) })
 	return report, nil
 }

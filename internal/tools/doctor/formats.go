@@ -40,10 +40,45 @@ func (r *Report) SARIF(w io.Writer) error {
 		same[key]++ // a fingerprint has no line: equal findings in a file are numbered
 		run.Results = append(run.Results, sarif.Result{
 			Rule: f.Rule, Level: levels[f.Severity], Message: resultText(&f), Key: key + string(rune(same[key])),
-			Locations: []sarif.Object{{"physicalLocation": sarif.Physical(f.File, sarif.Object{"startLine": f.Line, "startColumn": r.column(f.Place)})}},
+			Locations: []sarif.Object{{"physicalLocation": sarif.Physical(r.inRepository(f.File), sarif.Object{"startLine": f.Line, "startColumn": r.column(f.Place)})}},
 		})
 	}
 	return run.Write(w)
+}
+
+// inRepository returns the path of a file relative to its git repository, in which code scanning looks for it. Outside of a
+// repository, it is relative to the current directory, or to the project if that is elsewhere.
+func (r *Report) inRepository(file string) string {
+	if r.dir == "" {
+		return file
+	}
+	base := repository(r.dir)
+	if base == "" {
+		current, err := os.Getwd()
+		if err != nil {
+			return file
+		}
+		base = current
+	}
+	relative, err := filepath.Rel(base, filepath.Join(r.dir, filepath.FromSlash(file)))
+	if err != nil || !filepath.IsLocal(relative) {
+		return file
+	}
+	return filepath.ToSlash(relative)
+}
+
+// repository returns the top directory of the git repository with a directory, or "" if there is none.
+func repository(dir string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return ""
+		}
+		dir = above
+	}
 }
 
 // column returns the column of a place in code points. In Go files, places count bytes, as Go's tools do.

@@ -92,6 +92,30 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
+// Code scanning looks for files in the repository.
+func TestPathsOfSARIFAreInTheRepository(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "operators", "web")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	check := func(where, want string) {
+		t.Helper()
+		var out bytes.Buffer
+		r := &Report{dir: dir, tool: lintTool, rules: Rules(), Findings: []Finding{{Rule: "crd-invalid", Place: rule.Place{File: "a.yaml", Line: 1, Column: 1}}}}
+		if err := r.SARIF(&out); err != nil || !strings.Contains(out.String(), `"uri": "`+want+`"`) {
+			t.Errorf("%s: %v, not %s in %s", where, err, want, &out)
+		}
+	}
+	check("elsewhere", "a.yaml")
+	t.Chdir(filepath.Join(top, "operators"))
+	check("in the current directory", "web/a.yaml")
+	if err := os.Mkdir(filepath.Join(top, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	check("in a repository", "operators/web/a.yaml")
+}
+
 // Places in Go files count bytes, and SARIF counts code points.
 func TestColumnsOfSARIFCountCodePoints(t *testing.T) {
 	t.Parallel()

@@ -2,13 +2,9 @@ package code
 
 import (
 	"go/ast"
-	"go/constant"
-	"go/token"
 	"go/types"
-	"slices"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
-	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 const (
@@ -81,79 +77,4 @@ func straight(info *types.Info, statement ast.Stmt) *rule.Request {
 func cached(f *rule.Function, r *rule.Request) bool {
 	t := f.Info().TypeOf(r.Client)
 	return t != nil && !rule.IsType(t, rule.ClientPackage, "Reader")
-}
-
-var sharedState = &rule.Rule{
-	Name: "shared-state", Severity: rule.Error,
-	About:  "A map in the reconciler that concurrent reconciles write without a lock.",
-	Reason: "Two concurrent writes crash the process; a concurrent write and read may do so.",
-	Fix:    "guard it with a sync.Mutex, or use a sync.Map; or keep no state in the reconciler, because a restart loses it",
-	Check: func(s *rule.Subject, found *rule.Findings) {
-		if !concurrent(s.Code.Functions) {
-			return
-		}
-		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
-			if locks(f) {
-				continue
-			}
-			f.Inspect(func(node ast.Node, _ []ast.Node) {
-				if field := written(f, node); field != nil && !locksAbove(s, f) {
-					add(s, found, f, node, "%s is written by concurrent reconciles", text(field))
-				}
-			})
-		}
-	},
-}
-
-// concurrent reports whether MaxConcurrentReconciles is greater than one or unknown.
-func concurrent(functions []*rule.Function) bool {
-	return slices.ContainsFunc(functions, func(f *rule.Function) bool {
-		return syntax.Any(f.Decl.Body, func(pair *ast.KeyValueExpr) bool {
-			value := f.Info().Types[pair.Value].Value
-			return named(pair.Key, "MaxConcurrentReconciles") && (value == nil || constant.Compare(value, token.GTR, constant.MakeInt64(1)))
-		})
-	})
-}
-
-func locks(f *rule.Function) bool {
-	return calls(f.Info(), f.Decl.Body, "sync", "Lock")
-}
-
-func locksAbove(s *rule.Subject, f *rule.Function) bool {
-	return slices.ContainsFunc(s.Code.Callers(f, s.Code.Functions), locks)
-}
-
-// written returns the map in a field of the receiver that a node writes to.
-func written(f *rule.Function, node ast.Node) ast.Expr {
-	var places []ast.Expr
-	switch n := node.(type) {
-	case *ast.AssignStmt:
-		places = n.Lhs
-	case *ast.IncDecStmt:
-		places = []ast.Expr{n.X}
-	case *ast.CallExpr:
-		if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "delete" && len(n.Args) == 2 {
-			return ofReceiver(f, n.Args[0])
-		}
-	}
-	for _, place := range places {
-		if index, ok := ast.Unparen(place).(*ast.IndexExpr); ok {
-			if field := ofReceiver(f, index.X); field != nil {
-				return field
-			}
-		}
-	}
-	return nil
-}
-
-// ofReceiver returns e if it is a map in a field of the receiver.
-func ofReceiver(f *rule.Function, e ast.Expr) ast.Expr {
-	selector, ok := ast.Unparen(e).(*ast.SelectorExpr)
-	if !ok || f.Object.Signature().Recv() == nil || f.Root(selector) != types.Object(f.Object.Signature().Recv()) {
-		return nil
-	}
-	if _, isMap := f.Info().TypeOf(selector).Underlying().(*types.Map); !isMap {
-		return nil
-	}
-	return selector
 }

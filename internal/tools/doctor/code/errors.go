@@ -26,12 +26,15 @@ var errorSwallowed = &rule.Rule{
 					if at := swallows(f, n); at != nil {
 						add(s, found, f, at, "%s returns no error if %s", f.Object.Name(), text(n.Cond))
 					}
+					if logged(f, n, within) {
+						add(s, found, f, n, "%s logs the error of %s and continues", f.Object.Name(), text(request(f.Info(), n.Init).Call.Fun))
+					}
 				case *ast.ExprStmt:
-					if r := unseen(f.Info(), n.X); r != nil {
+					if r := unseen(f.Info(), n.X); r != nil && !failing(f, n, within) {
 						add(s, found, f, n, "the error of %s is ignored", text(r.Call.Fun))
 					}
 				case *ast.AssignStmt:
-					if r := dropped(f.Info(), n); r != nil {
+					if r := dropped(f.Info(), n); r != nil && !failing(f, n, within) {
 						add(s, found, f, n, "the error of %s is dropped", text(r.Call.Fun))
 					}
 				}
@@ -50,12 +53,80 @@ func swallows(f *rule.Function, n *ast.IfStmt) ast.Node {
 	if !ok || len(last.Results) != 2 || !isNil(f.Info(), last.Results[1]) || !isEmpty(last.Results[0]) {
 		return nil
 	}
-	for _, statement := range n.Body.List[:len(n.Body.List)-1] {
-		if !logs(f.Info(), statement) {
-			return nil // the error is checked, stored in the status, or reported otherwise
-		}
+	if !onlyLogs(f.Info(), n.Body.List[:len(n.Body.List)-1]) {
+		return nil // the error is checked, stored in the status, or reported otherwise
 	}
 	return last
+}
+
+// onlyLogs reports whether statements write to a log, and do nothing else.
+func onlyLogs(info *types.Info, statements []ast.Stmt) bool {
+	return !slices.ContainsFunc(statements, func(statement ast.Stmt) bool { return !logs(info, statement) })
+}
+
+// logged reports whether an if only logs the error of a write, and the function then succeeds without another attempt. A
+// deletion may not matter, and neither does an Event.
+func logged(f *rule.Function, n *ast.IfStmt, within []ast.Node) bool {
+	if n.Init == nil || n.Else != nil || len(within) != 1 || !rule.ReturnsResult(f) {
+		return false
+	}
+	err := failed(f.Info(), n.Cond)
+	if err == nil || err.Pos() < n.Pos() || len(n.Body.List) == 0 || !onlyLogs(f.Info(), n.Body.List) {
+		return false
+	}
+	r := request(f.Info(), n.Init)
+	if r == nil || !r.Writes() || strings.HasPrefix(r.Verb, "Delete") || short(f.TypeOf(r.Object)) == "Event" {
+		return false
+	}
+	return !syntax.Any(f.Decl.Body, func(last *ast.ReturnStmt) bool {
+		return last.Pos() > n.End() && !(len(last.Results) == 2 && isEmpty(last.Results[0]))
+	})
+}
+
+// failing reports whether the path of a node ends in an error: the write is a best effort to record it.
+func failing(f *rule.Function, node ast.Node, within []ast.Node) bool {
+	var conditions []ast.Expr
+	for _, above := range within {
+		switch n := above.(type) {
+		case *ast.IfStmt:
+			conditions = append(conditions, n.Cond)
+		case *ast.CaseClause:
+			conditions = append(conditions, n.List...)
+		}
+	}
+	for i := len(within) - 1; i >= 0; i-- {
+		var statements []ast.Stmt
+		switch block := within[i].(type) {
+		case *ast.BlockStmt:
+			statements = block.List
+		case *ast.CaseClause:
+			statements = block.Body
+		case *ast.FuncLit:
+			return false
+		}
+		if len(statements) == 0 {
+			continue
+		}
+		if last, ok := statements[len(statements)-1].(*ast.ReturnStmt); ok {
+			return returnsFailure(f, last, conditions)
+		}
+	}
+	return false
+}
+
+// returnsFailure reports whether a return statement returns an error that exists: a new one, one of a package, or one that a
+// condition checks.
+func returnsFailure(f *rule.Function, last *ast.ReturnStmt, conditions []ast.Expr) bool {
+	if calls(f.Info(), last, "fmt", "Errorf") || calls(f.Info(), last, "errors", "New") {
+		return true
+	}
+	return syntax.Any(last, func(name *ast.Ident) bool {
+		err, ok := f.Info().Uses[name].(*types.Var)
+		if !ok || !types.Identical(err.Type(), errorType) {
+			return false
+		}
+		return err.Parent() == err.Pkg().Scope() || slices.ContainsFunc(conditions, func(one ast.Expr) bool { return uses(f.Info(), one, err) })
+	})
 }
 
 // fromRequest reports whether err comes from a request, or from a function of the project that makes requests.
@@ -208,40 +279,4 @@ func has(info *types.Info, node ast.Node, verb string) bool {
 		r := rule.RequestOf(info, call)
 		return r != nil && r.Verb == verb && !r.Status
 	})
-}
-
-var deleteNotFound = &rule.Rule{
-	Name: "delete-not-found", Severity: rule.Error,
-	About:  "A cleanup that fails if the object to delete is already gone, and therefore never removes the finalizer.",
-	Reason: "If the operator exits between the deletion and the removal of the finalizer, it finds nothing to delete from then on, and the object stays in deletion forever.",
-	Fix:    "client.IgnoreNotFound(err): an object that is gone is the desired result",
-	Check: func(s *rule.Subject, found *rule.Findings) {
-		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
-			if !calls(f.Info(), f.Decl.Body, rule.UtilPackage, "RemoveFinalizer") {
-				continue
-			}
-			f.Inspect(func(node ast.Node, _ []ast.Node) {
-				if n, ok := node.(*ast.IfStmt); ok && insists(f, n) {
-					add(s, found, f, n, "%s does not remove the finalizer if the object is already gone", f.Object.Name())
-				}
-			})
-		}
-	},
-}
-
-// insists reports whether an if returns the error of a Delete unchanged.
-func insists(f *rule.Function, n *ast.IfStmt) bool {
-	err := failed(f.Info(), n.Cond)
-	if err == nil || n.Init == nil {
-		return false
-	}
-	r := request(f.Info(), n.Init)
-	if r == nil || r.Verb != "Delete" || calls(f.Info(), n.Init, rule.ClientPackage, "IgnoreNotFound") {
-		return false
-	}
-	if calls(f.Info(), n.Body, apiErrors, "IsNotFound", "ReasonForError") || calls(f.Info(), n.Body, rule.ClientPackage, "IgnoreNotFound") {
-		return false
-	}
-	last, ok := n.Body.List[len(n.Body.List)-1].(*ast.ReturnStmt)
-	return ok && uses(f.Info(), last, err)
 }

@@ -35,14 +35,87 @@ func conditional(node ast.Node, within []ast.Node) bool {
 // guarded reports whether a function may have returned before a node for a reason other than an error or the deletion of the
 // object.
 func guarded(f *rule.Function, node ast.Node) bool {
-	return syntax.Any(f.Decl.Body, func(guard *ast.IfStmt) bool {
-		return guard.End() <= node.Pos() && returns(guard.Body) && !mentionsError(f.Info(), guard.Cond) && !mentionsDeletion(f, guard.Cond)
+	return syntax.Any(f.Decl.Body, func(guard ast.Stmt) bool {
+		if guard.End() > node.Pos() {
+			return false
+		}
+		switch n := guard.(type) {
+		case *ast.IfStmt:
+			return returns(n.Body) && !exceptional(f, n, n.Cond) || n.Else != nil && returns(n.Else)
+		case *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+			return returns(n)
+		}
+		return false
 	})
 }
 
-func returns(block *ast.BlockStmt) bool {
+// exceptional reports whether a condition of an if is true only after an error, or if the object is being deleted.
+func exceptional(f *rule.Function, n *ast.IfStmt, condition ast.Expr) bool {
+	switch x := ast.Unparen(condition).(type) {
+	case *ast.BinaryExpr:
+		switch x.Op {
+		case token.LOR:
+			return exceptional(f, n, x.X) && exceptional(f, n, x.Y)
+		case token.LAND:
+			return exceptional(f, n, x.X) || exceptional(f, n, x.Y)
+		case token.NEQ:
+			return isNil(f.Info(), x.Y) && (isError(f.Info(), x.X) || mentionsDeletion(f, x.X))
+		}
+		return false
+	case *ast.UnaryExpr:
+		return x.Op == token.NOT && speaksOfDeletion(x.X)
+	case *ast.CallExpr:
+		return ownNotFound(f, n, x) || !speaksOfDeletion(x) && mentionsDeletion(f, x)
+	}
+	return false
+}
+
+// ownNotFound reports whether a condition is that the object of the reconcile does not exist.
+func ownNotFound(f *rule.Function, n *ast.IfStmt, condition *ast.CallExpr) bool {
+	if !rule.Calls(f.Info(), condition, apiErrors, "IsNotFound") || len(condition.Args) != 1 {
+		return false
+	}
+	err := plain(f, condition.Args[0])
+	if err == nil {
+		return false
+	}
+	source := assigned(f, n, err)
+	if source == nil {
+		return false
+	}
+	got := request(f.Info(), source)
+	return got != nil && got.Verb == "Get" && f.Parameter(f.Root(got.Call.Args[1]))
+}
+
+// always returns those of some functions that the project itself never calls, and the functions that each of their calls calls.
+// Only calls that matter are followed.
+func always(c *rule.Code, from []*rule.Function, matters func(f *rule.Function, call *ast.CallExpr, within []ast.Node) bool) []*rule.Function {
+	called := map[*rule.Function]bool{}
+	eachCall(c, func(f *rule.Function, call *ast.CallExpr) {
+		if next := c.Called(f, call); next != f {
+			called[next] = true
+		}
+	})
+	all := slices.DeleteFunc(slices.Clone(from), func(f *rule.Function) bool { return called[f] })
+	for i := 0; i < len(all); i++ {
+		f := all[i]
+		f.Inspect(func(node ast.Node, within []ast.Node) {
+			call, ok := node.(*ast.CallExpr)
+			if !ok || conditional(call, within) || guarded(f, call) || !matters(f, call, within) {
+				return
+			}
+			next := c.Called(f, call)
+			if next != nil && !slices.Contains(all, next) {
+				all = append(all, next)
+			}
+		})
+	}
+	return all
+}
+
+func returns(part ast.Stmt) bool {
 	found := false
-	ast.Inspect(block, func(n ast.Node) bool {
+	ast.Inspect(part, func(n ast.Node) bool {
 		_, is := n.(*ast.ReturnStmt)
 		_, apart := n.(*ast.FuncLit)
 		found = found || is
@@ -51,10 +124,9 @@ func returns(block *ast.BlockStmt) bool {
 	return found
 }
 
-func mentionsError(info *types.Info, condition ast.Expr) bool {
-	return syntax.Any(condition, func(name *ast.Ident) bool {
-		return info.Uses[name] != nil && types.Identical(info.Uses[name].Type(), errorType)
-	})
+func isError(info *types.Info, e ast.Expr) bool {
+	t := info.TypeOf(e)
+	return t != nil && types.Identical(t, errorType)
 }
 
 // mentionsDeletion reports whether a condition is about the deletion of an object, also through a function of the project.

@@ -19,7 +19,7 @@ var secretCache = &rule.Rule{
 		if !limits.manager || limits.cache {
 			return
 		}
-		secret := held{"Secret", limits.uncached}
+		secret := held{"Secret", limits.uncached, limits.live, newHomes(s.Code)}
 		eachCall(s.Code, func(f *rule.Function, call *ast.CallExpr) {
 			how := secret.watched(f, call)
 			if how == "" {
@@ -42,7 +42,7 @@ var configMapCache = &rule.Rule{
 		if !limits.manager || limits.cache {
 			return
 		}
-		configMap := held{"ConfigMap", limits.uncached}
+		configMap := held{"ConfigMap", limits.uncached, limits.live, newHomes(s.Code)}
 		wanted := false // or the watched kind is unknown
 		eachCall(s.Code, func(f *rule.Function, call *ast.CallExpr) {
 			wanted = wanted || configMap.watched(f, call) != "" || watches(f, call) && f.TypeOf(call.Args[0]) == nil
@@ -80,11 +80,13 @@ type limits struct {
 	manager  bool // there is one
 	cache    bool // its cache is limited, or configured in a way that the rule cannot read
 	uncached bool // its client reads Secrets from the API server
+	live     bool // there are other clients, which have no cache
 }
 
 func limitsOf(c *rule.Code) limits {
 	var l limits
 	for _, f := range c.Functions {
+		l.live = l.live || calls(f.Info(), f.Decl.Body, rule.ClientPackage, "New", "NewWithWatch")
 		l.manager = l.manager || calls(f.Info(), f.Decl.Body, managerPackage, "New") || newManager(f)
 		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
 			switch n := node.(type) {
@@ -123,6 +125,8 @@ func newManager(f *rule.Function) bool {
 type held struct {
 	kind     string
 	uncached bool // the client reads some kinds from the API server
+	live     bool // there are clients without a cache besides the manager's
+	homes    *homes
 }
 
 // watched describes a call that makes the cache hold objects of the kind because it watches them, or returns "".
@@ -140,7 +144,7 @@ func watches(f *rule.Function, call *ast.CallExpr) bool {
 // read describes a call that reads the kind through the cache, or returns "".
 func (h held) read(f *rule.Function, call *ast.CallExpr) string {
 	r := rule.RequestOf(f.Info(), call)
-	if r == nil || h.uncached || r.Client == nil || !cached(f, r) {
+	if r == nil || h.uncached || r.Client == nil || !cached(f, r) || h.live && !h.homes.has(f, r.Client) {
 		return ""
 	}
 	if (r.Verb == "Get" || r.Verb == "List") && h.is(f.Info().TypeOf(r.Object)) {

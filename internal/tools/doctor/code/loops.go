@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
@@ -19,14 +20,18 @@ var statusClock = &rule.Rule{
 	Reason: "Each reconcile changes the object, which triggers the next reconcile: a hot loop that also loads the API server.",
 	Fix:    "set it only if something else in the status changes, as meta.SetStatusCondition does",
 	Check: func(s *rule.Subject, found *rule.Findings) {
-		for _, f := range s.Code.Reach(s.Code.Workers()...) {
+		if anywhereNamed(s.Code.Functions, "GenerationChangedPredicate") {
+			return // the status does not trigger a reconcile
+		}
+		each := always(s.Code, s.Code.Workers(), func(f *rule.Function, call *ast.CallExpr, _ []ast.Node) bool { return !comparesBefore(f, call) })
+		for _, f := range each {
 			f.Inspect(func(node ast.Node, within []ast.Node) {
 				n, ok := node.(*ast.AssignStmt)
 				if !ok || conditional(n, within) || comparesBefore(f, n) || guarded(f, n) {
 					return
 				}
 				for i, left := range n.Lhs {
-					if ofStatus(left) && i < len(n.Rhs) && changing(f, n.Rhs[i]) {
+					if ofStatus(f.Info(), left) && i < len(n.Rhs) && changing(f, n.Rhs[i]) {
 						add(s, found, f, n, "%s has a different value in each reconcile", text(left))
 					}
 				}
@@ -35,13 +40,13 @@ var statusClock = &rule.Rule{
 	},
 }
 
-// ofStatus reports whether an expression is x.Status.y or a part of it.
-func ofStatus(e ast.Expr) bool {
+// ofStatus reports whether an expression is x.Status.y of a Kubernetes object x, or a part of it.
+func ofStatus(info *types.Info, e ast.Expr) bool {
 	for {
 		switch x := ast.Unparen(e).(type) {
 		case *ast.SelectorExpr:
 			if inner, ok := ast.Unparen(x.X).(*ast.SelectorExpr); ok && inner.Sel.Name == "Status" {
-				return true
+				return rule.IsObject(info.TypeOf(inner.X))
 			}
 			e = x.X
 		case *ast.IndexExpr:
@@ -54,30 +59,80 @@ func ofStatus(e ast.Expr) bool {
 	}
 }
 
-// changing reports whether the value of an expression differs each time, or is a variable that was set to such a value.
+// changing reports whether the value of an expression differs each time, or is a variable that is only set to such values.
 func changing(f *rule.Function, e ast.Expr) bool {
-	if now(f.Info(), e) {
+	if fresh(f.Info(), e) {
 		return true
 	}
 	variable := plain(f, e)
 	if variable == nil {
 		return false
 	}
-	found := false
+	set, stable := false, false
 	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
-		if n, ok := node.(*ast.AssignStmt); ok && len(n.Lhs) == 1 && plain(f, n.Lhs[0]) == variable {
-			found = found || now(f.Info(), n.Rhs[0])
+		n, ok := node.(*ast.AssignStmt)
+		if !ok {
+			return true
 		}
-		return !found
+		for i, left := range n.Lhs {
+			if plain(f, left) != variable {
+				continue
+			}
+			set = true
+			stable = stable || len(n.Rhs) != len(n.Lhs) || !fresh(f.Info(), n.Rhs[i])
+		}
+		return true
 	})
-	return found
+	return set && !stable
 }
 
-// now reports whether an expression contains the current time or a random value.
-func now(info *types.Info, e ast.Expr) bool {
-	return calls(info, e, "time", "Now") || calls(info, e, metaPackage, "Now", "NowMicro") ||
-		calls(info, e, "github.com/google/uuid", "New", "NewString") || calls(info, e, "k8s.io/apimachinery/pkg/util/uuid", "NewUUID") ||
-		calls(info, e, "crypto/rand", "Text") || calls(info, e, "k8s.io/apimachinery/pkg/util/rand", "String")
+// fresh reports whether an expression is the current time or a random value, also in another form, such as its text. The
+// result of a comparison or a calculation may stay the same.
+func fresh(info *types.Info, e ast.Expr) bool {
+	switch x := ast.Unparen(e).(type) {
+	case *ast.UnaryExpr:
+		return fresh(info, x.X)
+	case *ast.StarExpr:
+		return fresh(info, x.X)
+	case *ast.BinaryExpr:
+		return x.Op == token.ADD && (fresh(info, x.X) || fresh(info, x.Y))
+	case *ast.CompositeLit:
+		return rule.IsType(info.TypeOf(x), metaPackage, "Time", "MicroTime") && slices.ContainsFunc(x.Elts, func(element ast.Expr) bool {
+			if pair, ok := element.(*ast.KeyValueExpr); ok {
+				element = pair.Value
+			}
+			return fresh(info, element)
+		})
+	case *ast.CallExpr:
+		return generates(info, x) || keeps(info, x)
+	}
+	return false
+}
+
+// generates reports whether a call returns the current time or a random value.
+func generates(info *types.Info, call *ast.CallExpr) bool {
+	return rule.Calls(info, call, "time", "Now") || rule.Calls(info, call, metaPackage, "Now", "NowMicro") ||
+		rule.Calls(info, call, "github.com/google/uuid", "New", "NewString") || rule.Calls(info, call, "k8s.io/apimachinery/pkg/util/uuid", "NewUUID") ||
+		rule.Calls(info, call, "crypto/rand", "Text") || rule.Calls(info, call, "k8s.io/apimachinery/pkg/util/rand", "String")
+}
+
+// keeps reports whether a call returns a fresh value in another form.
+func keeps(info *types.Info, call *ast.CallExpr) bool {
+	if info.Types[call.Fun].IsType() || rule.Calls(info, call, metaPackage, "NewTime", "NewMicroTime") || rule.Calls(info, call, "k8s.io/utils/ptr", "To") {
+		return len(call.Args) == 1 && fresh(info, call.Args[0])
+	}
+	selector, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || !fresh(info, selector.X) {
+		return false
+	}
+	switch selector.Sel.Name {
+	case "UTC", "Local", "In", "Add", "AddDate", "String", "Unix", "UnixMilli", "UnixMicro", "UnixNano", "Rfc3339Copy", "DeepCopy":
+		return true
+	case "Format":
+		layout := info.Types[call.Args[0]].Value
+		return layout != nil && strings.Contains(constant.StringVal(layout), "05") // with seconds
+	}
+	return false
 }
 
 // comparing matches names that compare with an earlier value, or with the time of an earlier write.
@@ -165,7 +220,11 @@ var requeueHot = &rule.Rule{
 	Reason: "Each object has its own endless loop: with a thousand objects, the operator and its API server do nothing else.",
 	Fix:    "return ctrl.Result{}, nil if there is nothing to do, and watch what you wait for (Owns, Watches); if you cannot watch it, use a RequeueAfter of minutes",
 	Check: func(s *rule.Subject, found *rule.Findings) {
-		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+		each := always(s.Code, s.Code.Reconcilers(), func(_ *rule.Function, _ *ast.CallExpr, within []ast.Node) bool {
+			_, returned := within[len(within)-1].(*ast.ReturnStmt)
+			return returned
+		})
+		for _, f := range each {
 			f.Inspect(func(node ast.Node, within []ast.Node) {
 				n, ok := node.(*ast.ReturnStmt)
 				if !ok || len(n.Results) != 2 || !rule.ReturnsResult(f) || conditional(n, within) || guarded(f, n) || !isNil(f.Info(), n.Results[1]) {

@@ -3,6 +3,7 @@ package code
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
@@ -17,12 +18,14 @@ var ownerMissing = &rule.Rule{
 	Reason: "Nothing deletes the child when its owner is deleted: it uses resources and conflicts with a later owner of the same name.",
 	Fix:    "call controllerutil.SetControllerReference(owner, child, scheme) before you create the child; for cluster-scoped children and those in other namespaces, use a finalizer that deletes them",
 	Check: func(s *rule.Subject, found *rule.Findings) {
+		local := newHomes(s.Code)
 		for _, reconciler := range s.Code.Reconcilers() {
 			primary := s.Code.Primary(reconciler)
 			reached := s.Code.Reach(reconciler)
+			inside := short(primary) == "Namespace" || makesNamespace(reached)
 			for _, f := range reached {
 				f.Requests(func(r *rule.Request, _ []ast.Node) {
-					if !makes(f, r) || owned(s, f, r, primary, reached) {
+					if !makes(f, r) || !local.has(f, clientOf(r)) || inside && !clusterScoped(f, r) || owned(s, f, r, primary, reached) {
 						return
 					}
 					if s.Once(ownerMissingOnce{s.Code.At(r.Call)}) {
@@ -102,6 +105,27 @@ func owned(s *rule.Subject, f *rule.Function, r *rule.Request, primary *types.Ty
 		}
 	}
 	return finalized(reached, made)
+}
+
+// makesNamespace reports whether a reconciler creates Namespaces. What is in a Namespace is deleted with it.
+func makesNamespace(reached []*rule.Function) bool {
+	return slices.ContainsFunc(reached, func(f *rule.Function) bool {
+		found := false
+		f.Requests(func(r *rule.Request, _ []ast.Node) {
+			found = found || makes(f, r) && short(f.TypeOf(r.Object)) == "Namespace"
+		})
+		return found
+	})
+}
+
+// clusterScoped reports whether an object of a built-in kind is not in a Namespace.
+func clusterScoped(f *rule.Function, r *rule.Request) bool {
+	switch short(f.TypeOf(r.Object)) {
+	case "Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "StorageClass", "PriorityClass", "IngressClass",
+		"CustomResourceDefinition", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "CertificateSigningRequest":
+		return true
+	}
+	return false
 }
 
 // handedIn reports whether an object comes from the caller, or from an unknown place.

@@ -2,33 +2,98 @@ package manifest
 
 import (
 	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
+// Unsafe is the name of the rule that compares definitions with older ones.
+const Unsafe = "crd-unsafe"
+
 var crdUnsafe = &rule.Rule{
-	Name: "crd-unsafe", Severity: rule.Error,
+	Name: Unsafe, Severity: rule.Error,
 	About:  "A CRD that is not a safe upgrade of the older one given with --against.",
 	Reason: "Stored objects and users' clients are of the older version: fields are dropped, or objects can no longer be written.",
 	Fix:    "keep the old version as it was and add a new one; `operon crd check` checks the objects in a cluster",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, d := range s.Definitions {
-			older := s.Against[d.GetName()]
-			if older == nil {
-				continue
+			if older := s.Against[d.GetName()]; older != nil {
+				upgrades(s, older, d, found)
 			}
-			Upgrade(older, d, found)
+		}
+		for _, older := range removed(s) {
+			at, also := nearest(s, older)
+			found.Add(at, "%s is not a safe upgrade: definition-removed, the project no longer has this CRD, and its objects are lost if it is deleted", older.Name).Also = also
 		}
 	},
 }
 
+// removed returns the older definitions that the project no longer has, also not in another directory below config/crd.
+func removed(s *rule.Subject) []*apiextensionsv1.CustomResourceDefinition {
+	if len(s.Against) == 0 {
+		return nil
+	}
+	has := map[string]bool{}
+	for _, d := range s.Definitions {
+		has[d.GetName()] = true
+	}
+	_ = filepath.WalkDir(filepath.Join(s.Dir, project.CRDFolder), func(file string, _ fs.DirEntry, err error) error {
+		if extension := filepath.Ext(file); err == nil && (extension == ".yaml" || extension == ".yml") {
+			objects, _ := project.ReadFile("", file) // what cannot be read is not a definition
+			for _, object := range objects {
+				kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
+				has[object.GetName()] = has[object.GetName()] || kind != "" // a patch has no kind
+			}
+		}
+		return nil
+	})
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, name := range slices.Sorted(maps.Keys(s.Against)) {
+		if !has[name] {
+			all = append(all, s.Against[name])
+		}
+	}
+	return all
+}
+
+// nearest returns the place of the definition that may have replaced an older one: of the same kind, or else of its group, or
+// else any. Without definitions, it is their directory.
+func nearest(s *rule.Subject, older *apiextensionsv1.CustomResourceDefinition) (at rule.Place, also []rule.Place) {
+	best, most := (*rule.Definition)(nil), -1
+	for _, d := range s.Definitions {
+		alike := 0
+		if d.Typed.Spec.Group == older.Spec.Group {
+			alike = 1
+		}
+		if d.Kind() == older.Spec.Names.Kind {
+			alike += 2
+		}
+		if alike > most {
+			best, most = d, alike
+		}
+	}
+	if best == nil {
+		return rule.Place{File: project.CRDFolder, Line: 1, Column: 1}, nil
+	}
+	return rule.At(best.Object, "metadata.name"), append(holders(s, best, "", ""), rule.At(best.Object, ""))
+}
+
 // Upgrade adds a finding for each change of a definition that may break stored objects or clients of an older one.
 func Upgrade(older *apiextensionsv1.CustomResourceDefinition, d *rule.Definition, found *rule.Findings) {
+	upgrades(nil, older, d, found)
+}
+
+// upgrades is Upgrade for a definition of a project, or of no project if s is nil.
+func upgrades(s *rule.Subject, older *apiextensionsv1.CustomResourceDefinition, d *rule.Definition, found *rule.Findings) {
 	compared, err := crdcompat.Compare(older, d.Typed)
 	if err != nil {
 		found.Add(rule.At(d.Object, ""), "%s: %v", d.GetName(), err)
@@ -37,7 +102,7 @@ func Upgrade(older *apiextensionsv1.CustomResourceDefinition, d *rule.Definition
 	for _, one := range compared.Result().Findings {
 		at := rule.At(d.Object, placeIn(d, one.Version, one.Path))
 		finding := found.Add(at, "%s is not a safe upgrade: %s", d.GetName(), upgrade(one))
-		finding.Also = []rule.Place{rule.At(d.Object, "")}
+		finding.Also = append(holders(s, d, one.Version, one.Path), rule.At(d.Object, ""))
 		if slices.Contains(harmless, one.Rule) {
 			finding.Severity = rule.Warning
 		}
@@ -59,6 +124,32 @@ func upgrade(one *crdcompat.Finding) string {
 	return fmt.Sprintf("%s at %s, %s", one.Rule, place, message)
 }
 
+// holders returns the places in Go where a comment ignores a change of a field: the field and the types that contain it. A change
+// without a version is one of the whole kind.
+func holders(s *rule.Subject, d *rule.Definition, version, field string) []rule.Place {
+	if s == nil {
+		return nil
+	}
+	var all []rule.Place
+	for _, one := range d.Typed.Spec.Versions {
+		switch {
+		case version == "":
+			all = append(all, s.Holders(d, one.Name, nil)...)
+		case one.Name == version:
+			all = append(all, s.Holders(d, version, stepsOf(field))...)
+		}
+	}
+	return all
+}
+
+// stepsOf returns the steps of a path such as spec.pages[*].name.
+func stepsOf(field string) []string {
+	if field == "" {
+		return nil
+	}
+	return strings.Split(strings.ReplaceAll(field, "[*]", ".[]"), ".")
+}
+
 // placeIn returns the path in the manifest of a field of a version.
 func placeIn(d *rule.Definition, version, field string) string {
 	for i, one := range d.Typed.Spec.Versions {
@@ -70,7 +161,7 @@ func placeIn(d *rule.Definition, version, field string) string {
 			return path
 		}
 		path += ".schema.openAPIV3Schema"
-		for _, step := range strings.Split(strings.ReplaceAll(field, "[*]", ".[]"), ".") {
+		for _, step := range stepsOf(field) {
 			if step == "[]" {
 				path += ".items"
 				continue

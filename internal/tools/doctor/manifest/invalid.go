@@ -31,10 +31,29 @@ var crdInvalid = &rule.Rule{
 		for _, v := range s.Versions() {
 			for _, problem := range refused(v) {
 				found.Add(rule.At(v.Object, v.Path()+".schema.openAPIV3Schema."+strings.TrimPrefix(problem.Field, ".")), "%s: %s", v.Title(), problem.Error()).
-					Also = []rule.Place{rule.At(v.Object, "")}
+					Also = append(s.Holders(v.Definition, v.CustomResourceDefinitionVersion.Name, stepsIn(problem.Field)), rule.At(v.Object, ""))
 			}
 		}
 	},
+}
+
+// stepsIn returns the steps to the field of a path in a schema, such as .properties.spec.properties[pages].items.
+func stepsIn(path string) []string {
+	var steps []string
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	for i := 0; i < len(parts); i++ {
+		switch parts[i] {
+		case "properties":
+			if i++; i < len(parts) {
+				steps = append(steps, parts[i])
+			}
+		case "items", "additionalProperties":
+			steps = append(steps, "[]")
+		default:
+			return steps // a keyword of the field's own schema
+		}
+	}
+	return steps
 }
 
 // refused returns the errors with which an API server rejects the schema of a version.

@@ -34,6 +34,8 @@ func TestInvalidAsAnAPIServer(t *testing.T) {
 		"a default out of bounds":       {spec: "{type: object, properties: {a: {type: integer, maximum: 3, default: 4}}}", invalid: true},
 		"a type in anyOf":               {spec: "{type: object, properties: {a: {type: string, anyOf: [{type: string}]}}}", invalid: true},
 		"properties and additional":     {spec: "{type: object, properties: {a: {type: string}}, additionalProperties: {type: string}}", invalid: true},
+		"properties and any others":     {spec: "{type: object, properties: {a: {type: object, properties: {b: {type: string}}, additionalProperties: true}}}"},
+		"properties and no others":      {spec: "{type: object, properties: {a: {type: object, properties: {b: {type: string}}, additionalProperties: false}}}", invalid: true},
 		"a pattern that is no regexp":   {spec: "{type: object, properties: {a: {type: string, pattern: '('}}}", invalid: true},
 		"CEL that does not compile":     {spec: "{type: object, x-kubernetes-validations: [{rule: 'self.sise < 3'}], properties: {size: {type: integer}}}", invalid: true},
 		"CEL that is not a bool":        {spec: "{type: object, x-kubernetes-validations: [{rule: 'self.size'}], properties: {size: {type: integer}}}", invalid: true},

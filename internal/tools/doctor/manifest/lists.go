@@ -19,7 +19,7 @@ func invalidLists(s *structural.Structural, path *field.Path) field.ErrorList {
 	if s.ValueValidation != nil && s.ValueValidation.UniqueItems {
 		problems = append(problems, field.Forbidden(path.Child("uniqueItems"), "use x-kubernetes-list-type: set"))
 	}
-	if len(s.Properties) > 0 && s.AdditionalProperties != nil {
+	if more := s.AdditionalProperties; len(s.Properties) > 0 && more != nil && (more.Structural != nil || !more.Bool) {
 		problems = append(problems, field.Forbidden(path.Child("additionalProperties"), "an object has either properties or additionalProperties"))
 	}
 	if s.XListType != nil && s.Items != nil {

@@ -37,12 +37,16 @@ func permissions(s *rule.Subject, visit func(*permission)) {
 	}
 }
 
-// at returns the place of a permission: a marker that grants a part of it, if there is one, or else a path below it in the
-// Role.
-func (p *permission) at(s *rule.Subject, below string) (at rule.Place, also []rule.Place) {
+// at returns the place of a permission: a marker that grants the offending part of it, if there is one, or else a path below it
+// in the Role.
+func (p *permission) at(s *rule.Subject, below string, offending rbac.Rule) (at rule.Place, also []rule.Place) {
 	manifest := rule.At(p.grant.Role, p.path+below)
 	also = []rule.Place{rule.At(p.grant.Role, p.path), rule.At(p.grant.Role, "")}
-	if marker, ok := s.Code.Marker(p.overlaps); ok {
+	grants := func(m rbac.Rule) bool {
+		return p.overlaps(m) && within(offending.Groups, m.Groups) && within(offending.Resources, m.Resources) && within(offending.Verbs, m.Verbs) &&
+			within(offending.URLs, m.URLs)
+	}
+	if marker, ok := s.Code.Marker(grants); ok {
 		return marker, append(also, manifest)
 	}
 	return manifest, also
@@ -50,7 +54,22 @@ func (p *permission) at(s *rule.Subject, below string) (at rule.Place, also []ru
 
 // overlaps reports whether a marker grants a part of the permission.
 func (p *permission) overlaps(m rbac.Rule) bool {
+	if p.grant.Role.GetKind() == "ClusterRole" && m.Namespace != "" || !sameNames(p.ResourceNames, m.ResourceNames) {
+		return false
+	}
+	if len(p.NonResourceURLs) > 0 {
+		return overlap(p.NonResourceURLs, m.URLs) && overlap(p.Verbs, m.Verbs)
+	}
 	return overlap(p.APIGroups, m.Groups) && overlap(p.Resources, m.Resources) && overlap(p.Verbs, m.Verbs)
+}
+
+func sameNames(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// within reports whether a marker has one of the offending values, if there are any.
+func within(offending, values []string) bool {
+	return len(offending) == 0 || overlap(offending, values)
 }
 
 func overlap(a, b []string) bool {
@@ -62,8 +81,8 @@ func has(list []string, some ...string) bool {
 	return slices.Contains(list, rbacv1.VerbAll) || overlap(list, some)
 }
 
-func add(s *rule.Subject, found *rule.Findings, p *permission, below, format string, values ...any) {
-	at, also := p.at(s, below)
+func add(s *rule.Subject, found *rule.Findings, p *permission, below string, offending rbac.Rule, format string, values ...any) {
+	at, also := p.at(s, below, offending)
 	found.Add(at, format, values...).Also = also
 }
 
@@ -73,16 +92,18 @@ var rbacWildcard = &rule.Rule{
 	Reason: "An attacker who takes over the operator gets all of it, including kinds that are installed later, and administrators cannot tell what the operator needs.",
 	Fix:    "list what the operator uses; `operon prove --print-rbac` prints the least-privilege Role",
 	Check: func(s *rule.Subject, found *rule.Findings) {
+		all := []string{rbacv1.VerbAll}
 		permissions(s, func(p *permission) {
 			for _, part := range []struct {
 				path, words string
 				list        []string
+				offending   rbac.Rule
 			}{
-				{".apiGroups", "API groups", p.APIGroups}, {".resources", "resources", p.Resources},
-				{".verbs", "verbs", p.Verbs}, {".nonResourceURLs", "URLs", p.NonResourceURLs},
+				{".apiGroups", "API groups", p.APIGroups, rbac.Rule{Groups: all}}, {".resources", "resources", p.Resources, rbac.Rule{Resources: all}},
+				{".verbs", "verbs", p.Verbs, rbac.Rule{Verbs: all}}, {".nonResourceURLs", "URLs", p.NonResourceURLs, rbac.Rule{URLs: all}},
 			} {
 				if i := slices.Index(part.list, "*"); i >= 0 {
-					add(s, found, p, fmt.Sprintf("%s[%d]", part.path, i), "%s %s grants all %s", p.grant.Kind, p.grant.Name, part.words)
+					add(s, found, p, fmt.Sprintf("%s[%d]", part.path, i), part.offending, "%s %s grants all %s", p.grant.Kind, p.grant.Name, part.words)
 				}
 			}
 		})
@@ -100,7 +121,8 @@ var rbacSecrets = &rule.Rule{
 				return
 			}
 			if has(p.Verbs, "get", "list", "watch") {
-				at, also := p.at(s, fmt.Sprintf(".resources[%d]", slices.Index(p.Resources, "secrets")))
+				offending := rbac.Rule{Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "*"}}
+				at, also := p.at(s, fmt.Sprintf(".resources[%d]", slices.Index(p.Resources, "secrets")), offending)
 				if use := s.Code.FirstUse("k8s.io/api/core/v1", "Secret", "SecretList"); s.Framework == project.Operon && len(use) > 0 {
 					at, also = use[0], append(use[1:], append(also, at)...) // the Role is generated from the code
 				}
@@ -119,11 +141,11 @@ var rbacEscalate = &rule.Rule{
 		permissions(s, func(p *permission) {
 			for i, verb := range p.Verbs {
 				if slices.Contains([]string{"escalate", "bind", "impersonate"}, verb) && (verb == "escalate" || len(p.ResourceNames) == 0) {
-					add(s, found, p, fmt.Sprintf(".verbs[%d]", i), "%s %s grants %s", p.grant.Kind, p.grant.Name, verb)
+					add(s, found, p, fmt.Sprintf(".verbs[%d]", i), rbac.Rule{Verbs: []string{verb}}, "%s %s grants %s", p.grant.Kind, p.grant.Name, verb)
 				}
 			}
 			if i := slices.Index(p.Resources, "serviceaccounts/token"); i >= 0 && has(p.Verbs, "create") && len(p.ResourceNames) == 0 {
-				add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants tokens for every ServiceAccount", p.grant.Kind, p.grant.Name)
+				add(s, found, p, fmt.Sprintf(".resources[%d]", i), rbac.Rule{Resources: []string{"serviceaccounts/token"}}, "%s %s grants tokens for every ServiceAccount", p.grant.Kind, p.grant.Name)
 			}
 		})
 	},
@@ -138,7 +160,7 @@ var rbacExec = &rule.Rule{
 		permissions(s, func(p *permission) {
 			for i, resource := range p.Resources {
 				if slices.Contains([]string{"pods/exec", "pods/attach", "pods/portforward", "nodes/proxy", "pods/ephemeralcontainers"}, resource) && p.grant.Scope == rule.ClusterScope {
-					add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants %s in all namespaces", p.grant.Kind, p.grant.Name, resource)
+					add(s, found, p, fmt.Sprintf(".resources[%d]", i), rbac.Rule{Resources: []string{resource}}, "%s %s grants %s in all namespaces", p.grant.Kind, p.grant.Name, resource)
 				}
 			}
 		})
@@ -161,7 +183,10 @@ var rbacUnused = &rule.Rule{
 		if len(s.Code.Functions) == 0 {
 			return
 		}
-		named := s.Code.Named()
+		named := namesIn(s.Code)
+		if named == nil {
+			return
+		}
 		permissions(s, func(p *permission) {
 			for i, resource := range p.Resources {
 				plural, _, _ := strings.Cut(resource, "/")
@@ -169,7 +194,7 @@ var rbacUnused = &rule.Rule{
 				if !builtin || needless[plural] || !builtinGroup(p.APIGroups) || named[kind] || named[plural] || named[strings.ToLower(kind)] {
 					continue
 				}
-				add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants %s on %s, but the code uses no %s", p.grant.Kind, p.grant.Name, strings.Join(p.Verbs, ", "), resource, kind)
+				add(s, found, p, fmt.Sprintf(".resources[%d]", i), rbac.Rule{Resources: []string{resource}}, "%s %s grants %s on %s, but the code uses no %s", p.grant.Kind, p.grant.Name, strings.Join(p.Verbs, ", "), resource, kind)
 			}
 		})
 	},

@@ -49,6 +49,11 @@ func (h *hook) selects() bool {
 // vital lists resources that a cluster, and the webhook itself, need to start.
 var vital = []string{"*", "*/*", "pods", "nodes", "namespaces", "leases", "services", "endpoints", "endpointslices", "configmaps", "secrets", "deployments", "replicasets", "daemonsets", "serviceaccounts"}
 
+// starts reports whether an operation is part of the start of a pod.
+func starts(operation admissionv1.OperationType) bool {
+	return operation == admissionv1.Create || operation == admissionv1.Update || operation == admissionv1.OperationAll
+}
+
 var webhookBroad = &rule.Rule{
 	Name: "webhook-broad", Severity: rule.Error,
 	About:  "A webhook that fails closed and applies to kinds that the cluster or the webhook itself needs to start.",
@@ -60,7 +65,7 @@ var webhookBroad = &rule.Rule{
 				return
 			}
 			for i, one := range h.Rules {
-				if !slices.ContainsFunc(one.APIGroups, func(g string) bool {
+				if !slices.ContainsFunc(one.Operations, starts) || !slices.ContainsFunc(one.APIGroups, func(g string) bool {
 					return slices.Contains([]string{"*", "", "apps", "coordination.k8s.io", "discovery.k8s.io"}, g)
 				}) {
 					continue

@@ -15,17 +15,22 @@ import (
 
 const template = "spec.template.spec"
 
-// deployments visits the Deployments of the project. They are the operator's.
+// deployments visits the Deployments of the project. They are the operator's. One without a selector or an image is a part of
+// another one.
 func deployments(s *rule.Subject, visit func(project.Object, *appsv1.Deployment)) {
 	for _, object := range s.Others {
 		if object.GetKind() != "Deployment" {
 			continue
 		}
 		typed := &appsv1.Deployment{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err == nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err == nil && complete(typed) {
 			visit(object, typed)
 		}
 	}
+}
+
+func complete(d *appsv1.Deployment) bool {
+	return d.Spec.Selector != nil && slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Image != "" })
 }
 
 // containers visits the containers of the operator's pods, each with its path.
@@ -145,22 +150,10 @@ var deployElection = &rule.Rule{
 			return // replicas distribute the objects, or use leader election, automatically
 		}
 		deployments(s, func(object project.Object, d *appsv1.Deployment) {
-			if d.Spec.Replicas == nil || *d.Spec.Replicas < 2 || elects(d) || s.Code.Sets("LeaderElection") {
+			if d.Spec.Replicas == nil || *d.Spec.Replicas < 2 || elects(s.Code, flagsOf(d)) {
 				return
 			}
 			reportIn(found, object, "spec.replicas", "%s has %d replicas without leader election", d.Name, *d.Spec.Replicas)
 		})
 	},
-}
-
-func elects(d *appsv1.Deployment) bool {
-	for _, c := range d.Spec.Template.Spec.Containers {
-		for _, argument := range slices.Concat(c.Command, c.Args) {
-			argument = strings.TrimLeft(argument, "-")
-			if name, value, _ := strings.Cut(argument, "="); (name == "leader-elect" || name == "enable-leader-election") && value != "false" {
-				return true
-			}
-		}
-	}
-	return false
 }

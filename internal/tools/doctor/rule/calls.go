@@ -188,7 +188,7 @@ func (c *Code) Primary(reconciler *Function) *types.TypeName {
 		return nil
 	}
 	second := parameters.At(1)
-	if named := namedOf(second.Type()); named != nil && isObject(second.Type()) {
+	if named := namedOf(second.Type()); named != nil && IsObject(second.Type()) {
 		return named.Obj()
 	}
 	var primary *types.TypeName
@@ -200,8 +200,8 @@ func (c *Code) Primary(reconciler *Function) *types.TypeName {
 	return primary
 }
 
-// isObject recognizes the type of a Kubernetes object by a method that requests do not have.
-func isObject(t types.Type) bool {
+// IsObject recognizes the type of a Kubernetes object by a method that requests do not have.
+func IsObject(t types.Type) bool {
 	found, _, _ := types.LookupFieldOrMethod(t, true, nil, "GetObjectKind")
 	_, method := found.(*types.Func)
 	return method

@@ -44,7 +44,7 @@ func (f *Function) Info() *types.Info { return f.Package.TypesInfo }
 func Load(ctx context.Context, dir string, patterns ...string) ([]*packages.Package, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Context: ctx, Dir: dir, Fset: token.NewFileSet(),
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedSyntax |
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedEmbedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedSyntax |
 			packages.NeedTypes | packages.NeedTypesInfo | packages.NeedTypesSizes,
 	}, patterns...)
 	if err != nil {
@@ -203,4 +203,13 @@ func (c *Code) functions(matches func(*Function) bool) []*Function {
 // Callers returns the functions in among that reach f, without f itself.
 func (c *Code) Callers(f *Function, among []*Function) []*Function {
 	return slices.DeleteFunc(slices.Clone(among), func(other *Function) bool { return other == f || !slices.Contains(c.Reach(other), f) })
+}
+
+// Called returns the function of the project that a call in f calls, or nil if it calls another function or a function value.
+func (c *Code) Called(f *Function, call *ast.CallExpr) *Function {
+	callee := Callee(f.Info(), call)
+	if callee == nil {
+		return nil
+	}
+	return c.byObject[callee.Origin()]
 }

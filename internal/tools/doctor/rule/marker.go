@@ -3,12 +3,9 @@ package rule
 import (
 	"go/ast"
 	"go/types"
-	"strconv"
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/rbac"
-
-	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // Marker finds the first RBAC marker for whose rule wanted returns true.
@@ -41,51 +38,6 @@ func parseMarker(comment string) (rbac.Rule, bool) {
 		}
 	}
 	return rule, ok && err == nil
-}
-
-// Named returns all names of types that the code uses, and all words in its strings: everything that the code may be about.
-func (c *Code) Named() map[string]bool {
-	all := map[string]bool{}
-	for _, p := range c.Packages {
-		for _, object := range p.TypesInfo.Uses {
-			if name, ok := object.(*types.TypeName); ok {
-				all[name.Name()] = true
-				all[strings.TrimSuffix(name.Name(), "List")] = true
-				all[strings.TrimSuffix(name.Name(), "ApplyConfiguration")] = true
-			}
-		}
-		for _, file := range p.Syntax {
-			ast.Inspect(file, func(node ast.Node) bool {
-				literal, ok := node.(*ast.BasicLit)
-				if !ok {
-					return true
-				}
-				if text, err := strconv.Unquote(literal.Value); err == nil {
-					for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n/.,:;\"'", r) }) {
-						all[word] = true
-					}
-				}
-				return true
-			})
-		}
-	}
-	return all
-}
-
-// Sets reports whether the code sets a field with that name to true.
-func (c *Code) Sets(name string) bool {
-	for _, p := range c.Packages {
-		for _, file := range p.Syntax {
-			if syntax.Any(file, func(pair *ast.KeyValueExpr) bool {
-				key, isName := pair.Key.(*ast.Ident)
-				value, isValue := pair.Value.(*ast.Ident)
-				return isName && key.Name == name && isValue && value.Name == "true"
-			}) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // FirstUse returns the first place where the code names one of the types of a package, and the function around it, or nil if

@@ -43,7 +43,7 @@ func (o *Origin) Comment() string {
 // Origin finds a field of a definition in the project's Go types. It returns nil if the field is not there: because the types
 // are in another module, or the definition was not generated from Go.
 func (s *Subject) Origin(d *Definition, version string, steps []string) *Origin {
-	holder, p := s.Code.kind(d.Typed.Spec.Group, version, d.Kind())
+	holder, _ := s.Code.kind(d.Typed.Spec.Group, version, d.Kind())
 	if holder == nil {
 		return nil
 	}
@@ -51,30 +51,55 @@ func (s *Subject) Origin(d *Definition, version string, steps []string) *Origin 
 	if found == nil || len(steps) == 0 {
 		return found
 	}
-	_ = p
-	var at types.Type = holder.Type()
-	var above []Place
+	at, above, complete := s.Code.walk(holder, steps)
+	if !complete || at == nil {
+		return nil
+	}
+	at.Also = above
+	return at
+}
+
+// Holders returns the places in Go where a comment ignores findings about a field: the field, if it exists, and the types that
+// contain it.
+func (s *Subject) Holders(d *Definition, version string, steps []string) []Place {
+	holder, _ := s.Code.kind(d.Typed.Spec.Group, version, d.Kind())
+	if holder == nil {
+		return nil
+	}
+	at, above, complete := s.Code.walk(holder, steps)
+	if complete && at != nil {
+		above = append(above, at.Place)
+	}
+	if declared := s.Code.declaration(holder); len(above) == 0 && declared != nil {
+		above = append(above, declared.Place)
+	}
+	return above
+}
+
+// walk follows steps from a kind as far as the project's Go types have them. It returns the last field, the types that contain
+// it, and whether it followed all steps.
+func (c *Code) walk(holder *types.TypeName, steps []string) (at *Origin, above []Place, complete bool) {
+	var t types.Type = holder.Type()
 	for _, step := range steps {
 		if step == "[]" {
-			at = element(at)
+			t = element(t)
 			continue
 		}
-		if named := namedOf(at); named != nil {
-			if declared := s.Code.declaration(named.Obj()); declared != nil {
+		if named := namedOf(t); named != nil {
+			if declared := c.declaration(named.Obj()); declared != nil {
 				above = append(above, declared.Place)
 			}
 		}
-		field := fieldOf(at, step)
+		field := fieldOf(t, step)
 		if field == nil {
-			return nil
+			return at, above, false
 		}
-		if found = s.Code.field(field); found == nil {
-			return nil
+		if at = c.field(field); at == nil {
+			return nil, above, false
 		}
-		at = field.Type()
+		t = field.Type()
 	}
-	found.Also = above
-	return found
+	return at, above, true
 }
 
 // kind finds the Go type of a kind.
