@@ -25,7 +25,8 @@ type deleting struct{ *hooked }
 const reasonHookFailed = "HookFailed"
 
 // Finalize implements operon.Finalizer. It runs the hooks before the deletion. If there are hooks after the deletion, it also
-// deletes the objects and then runs those hooks. A chart that can no longer be rendered does not prevent the deletion.
+// deletes the objects and then runs those hooks. A chart that can no longer be rendered does not prevent the deletion, except if
+// only the permission to look something up is missing.
 func (d *deleting) Finalize(ctx context.Context, object *engine.Object, out *operon.Finalization) error {
 	if object.Annotations[annotationPrefix+"uninstall-disable-hooks"] == "true" || object.Status.DeployedRelease == nil {
 		return nil
@@ -43,6 +44,9 @@ func (d *deleting) Finalize(ctx context.Context, object *engine.Object, out *ope
 	terminal, missing := (interface{ Stalled() string })(nil), (*missingError)(nil)
 	if err != nil && !errors.As(err, &terminal) && !errors.As(err, &missing) { // missing values were probably deleted together with the object
 		return err
+	}
+	if terminal != nil && terminal.Stalled() == ReasonForbiddenLookup { // the hooks would run if it were allowed
+		return fmt.Errorf("%w; to delete the object without the hooks of the deletion, set the annotation %suninstall-disable-hooks to \"true\"", err, annotationPrefix)
 	}
 	if err != nil {
 		out.Warning(ReasonChartError, fmt.Sprintf("The hooks of the deletion are skipped: %v", err))

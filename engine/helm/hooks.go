@@ -266,7 +266,7 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 		return hookEnd{Waits: "it has begun"}, nil
 	case found.GetAnnotations()[hookKey] == key:
 		return endOf(found), nil
-	case !isOf(owner, found):
+	case !isOf(owner, found) && !isSharedDefinition(hook, found):
 		return hookEnd{Waits: "another object has its name: delete that, or rename the hook"}, nil
 	case isDefinition(hook):
 		return hookEnd{Waits: "it is being updated"}, update(ctx, writer, wanted)
@@ -287,6 +287,12 @@ func abandoned(hook *release.Hook, found *unstructured.Unstructured) bool {
 	}
 	end := endOf(found)
 	return end.Waits != "" || end.deletes(hook)
+}
+
+// isSharedDefinition reports whether a hook is a definition that exists as one of this or another release: it is updated and never deleted, and
+// does not belong to a namespace.
+func isSharedDefinition(hook *release.Hook, found *unstructured.Unstructured) bool {
+	return isDefinition(hook) && found.GetAnnotations()[release.HookAnnotation] != "" && len(found.GetOwnerReferences()) == 0
 }
 
 // update changes an object that exists to what is wanted.
@@ -315,7 +321,7 @@ func isOf(owner *engine.Object, found *unstructured.Unstructured) bool {
 // only those in the namespace of the release are certain enough.
 func isHelms(owner *engine.Object, found *unstructured.Unstructured) bool {
 	annotations := found.GetAnnotations()
-	return annotations[release.HookAnnotation] != "" && found.GetNamespace() == owner.Namespace &&
+	return annotations[release.HookAnnotation] != "" && annotations[hookOwnerKey] == "" && found.GetNamespace() == owner.Namespace &&
 		cmp.Or(annotations[releaseAnnotation], owner.Name) == owner.Name && cmp.Or(annotations[releaseNSAnnotation], owner.Namespace) == owner.Namespace
 }
 

@@ -99,6 +99,7 @@ func TestIsOf(t *testing.T) {
 		"of an earlier owner, cluster-scoped":        {"", refers("old"), named{hookOwnerKey: "Till.shop.example.com/ours/one"}, nil, true},
 		"of an earlier owner, elsewhere":             {"theirs", nil, named{hookOwnerKey: "Till.shop.example.com/ours/one"}, nil, true},
 		"of an owner of the same name elsewhere":     {"theirs", nil, named{"helm.sh/hook": "pre-install", hookOwnerKey: "Till.shop.example.com/theirs/one"}, nil, false},
+		"of another owner in this namespace":         {"ours", nil, named{"helm.sh/hook": "pre-install", hookOwnerKey: "Till.shop.example.com/ours/two"}, nil, false},
 		"Helm's":                                     {"ours", nil, named{"helm.sh/hook": "pre-install"}, nil, true},
 		"Helm's, elsewhere":                          {"theirs", nil, named{"helm.sh/hook": "pre-install"}, nil, false},
 		"Helm's, cluster-scoped":                     {"", nil, named{"helm.sh/hook": "pre-install"}, nil, false},

@@ -280,6 +280,29 @@ func TestHooksOfADeletion(t *testing.T) {
 	}
 }
 
+// A lookup that is not allowed does not make the hooks of a deletion be skipped. Users can ask for that.
+func TestDeletionWithForbiddenLookup(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.Write(template("before.yaml"), hook("before", "pre-delete", "hook-succeeded"))
+	s.Write(template("text.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: text}\ndata: {text: {{ tpl .Values.text . | quote }}}\n")
+	s.Add("one", map[string]any{"text": "a"})
+	s.Start()
+	s.AwaitReady("one")
+	s.SetSpec("one", `{"text":"{{ (lookup \"v1\" \"Service\" \"default\" \"kubernetes\").metadata.name }}"}`)
+	one := s.New("one", nil)
+	s.Must(s.Delete(t.Context(), one))
+	s.Eventually("the deletion to wait", func(context.Context) error {
+		ready := meta.FindStatusCondition(s.StatusOf("one").Conditions, "Ready")
+		if ready == nil || !strings.Contains(ready.Message, "uninstall-disable-hooks") {
+			return fmt.Errorf("the condition is %+v", ready)
+		}
+		return nil
+	})
+	s.Must(s.Patch(t.Context(), one, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"helm.sdk.operatorframework.io/uninstall-disable-hooks":"true"}}}`))))
+	s.EventuallyGone(one)
+}
+
 // An object that has the name of a hook, but was not created for it, is left alone. The hook waits until it is deleted.
 func TestHookWithTheNameOfAnotherObject(t *testing.T) {
 	t.Parallel()

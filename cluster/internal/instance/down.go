@@ -80,7 +80,7 @@ func (f folder) stop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pid := cmp.Or(holderOf(f.runLock()), facts.PID) // processes of older versions do not write theirs into the lock
+	pid := cmp.Or(facts.PID, holderOf(f.runLock())) // it is in the lock only while the process starts, for older versions not at all
 	if pid == 0 {
 		return fmt.Errorf("cluster %q has a process that began to start just now: repeat the command", f.name)
 	}

@@ -46,6 +46,7 @@ func (f folder) mergeInto(facts Facts, path string, choose bool) (Facts, error) 
 	access, entry := kubeconfigAt(path), contextName(f.name)
 	// An entry that has a file of origin would be written to that file.
 	ours.Clusters[entry].LocationOfOrigin, ours.AuthInfos[entry].LocationOfOrigin, ours.Contexts[entry].LocationOfOrigin = "", "", ""
+	before := facts
 	facts.MergedInto = access.GetDefaultFilename()
 	err = modify(access, func(theirs *clientcmdapi.Config) error {
 		if choose && theirs.CurrentContext != entry {
@@ -58,7 +59,10 @@ func (f folder) mergeInto(facts Facts, path string, choose bool) (Facts, error) 
 		}
 		return f.writeFacts(facts) // first, so that Down removes the entry also if this process is killed after adding it
 	})
-	return facts, err
+	if err != nil {
+		return before, errors.Join(err, f.writeFacts(before))
+	}
+	return facts, nil
 }
 
 // unmerge removes a cluster from the kubeconfig to which it was added. If its context is still current, the previous context
@@ -69,6 +73,9 @@ func unmerge(facts Facts, name string) error {
 	}
 	entry := contextName(name)
 	err := modify(kubeconfigAt(facts.MergedInto), func(config *clientcmdapi.Config) error {
+		if config.Clusters[entry] == nil && config.AuthInfos[entry] == nil && config.Contexts[entry] == nil {
+			return errUnchanged
+		}
 		delete(config.Clusters, entry)
 		delete(config.AuthInfos, entry)
 		delete(config.Contexts, entry)
@@ -86,6 +93,9 @@ func unmerge(facts Facts, name string) error {
 	return nil
 }
 
+// errUnchanged is returned by changes that have nothing to change.
+var errUnchanged = errors.New("nothing to change")
+
 // modify changes a kubeconfig. While another program changes it, such as kubectl, it waits, and reads it again.
 func modify(access clientcmd.ConfigAccess, change func(*clientcmdapi.Config) error) error {
 	for deadline := time.Now().Add(timing.kubeconfigBusy); ; time.Sleep(timing.lockPeriod) {
@@ -93,7 +103,9 @@ func modify(access clientcmd.ConfigAccess, change func(*clientcmdapi.Config) err
 		if err != nil {
 			return fmt.Errorf("the kubeconfig %s was not changed: %w", access.GetDefaultFilename(), err)
 		}
-		if err := change(config); err != nil {
+		if err := change(config); errors.Is(err, errUnchanged) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 		err = clientcmd.ModifyConfig(access, *config, false) // it creates a file as lock, and does not wait
