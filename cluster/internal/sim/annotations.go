@@ -68,7 +68,7 @@ func readWish(pod *corev1.Pod) (wish, error) {
 	}
 	if succeed, ok := pod.Annotations[SucceedAnnotation]; ok {
 		if succeed != "true" || restarts(pod) || w.fail != "" {
-			return w, fmt.Errorf(`annotation %s: %q; the value is "true", on a pod that terminates (its restartPolicy is not Always) and without %s`,
+			return w, fmt.Errorf(`annotation %s: %q is not possible; use "true", on a pod that terminates (its restartPolicy is not Always) and without %s`,
 				SucceedAnnotation, succeed, FailAnnotation)
 		}
 		w.succeeds = true

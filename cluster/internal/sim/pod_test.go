@@ -215,7 +215,7 @@ func TestFailuresByAnnotation(t *testing.T) {
 		shows: waitsFor("InvalidAnnotation"),
 	}, {
 		annotation: sim.SucceedAnnotation, value: "yes",
-		reason: "InvalidAnnotation", event: `"yes"; the value is "true", on a pod that terminates`,
+		reason: "InvalidAnnotation", event: `"yes" is not possible; use "true", on a pod that terminates`,
 		shows: waitsFor("InvalidAnnotation"),
 	}, {
 		annotation: sim.SucceedAnnotation, value: "true",

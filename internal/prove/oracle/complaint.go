@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -93,26 +94,14 @@ func isFailure(phase string) bool {
 	return len(words) > 0 && (bad.MatchString(words[0]) || bad.MatchString(words[len(words)-1])) && !slices.ContainsFunc(words, negation.MatchString)
 }
 
+// Words of a name begin where a small letter precedes a capital one, and before the last capital letter of an abbreviation.
+var (
+	afterSmall        = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	afterAbbreviation = regexp.MustCompile(`([A-Z])([A-Z][a-z])`)
+)
+
 // wordsOf splits names such as InvalidSpec, TLSError and update-failed.
 func wordsOf(name string) []string {
-	var words []string
-	letters := []rune(name)
-	from := 0
-	cut := func(to int) {
-		if to > from {
-			words = append(words, string(letters[from:to]))
-		}
-		from = to
-	}
-	for i, r := range letters {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			cut(i)
-			from = i + 1
-		case unicode.IsUpper(r) && i > 0 && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])):
-			cut(i)
-		}
-	}
-	cut(len(letters))
-	return words
+	name = afterAbbreviation.ReplaceAllString(afterSmall.ReplaceAllString(name, "$1 $2"), "$1 $2")
+	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
