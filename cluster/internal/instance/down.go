@@ -80,7 +80,7 @@ func (f folder) stop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pid := cmp.Or(facts.PID, holderOf(f.runLock())) // it is in the lock only while the process starts, for older versions not at all
+	pid := cmp.Or(facts.PID, holderOf(f.runLock())) // a process that is starting has no facts, one of an older version no PID in the lock
 	if pid == 0 {
 		return fmt.Errorf("cluster %q has a process that began to start just now: repeat the command", f.name)
 	}
