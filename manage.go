@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -184,7 +185,7 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: settings.concurrency,
 			LogConstructor:          o.logOf(r.KindName()),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+			RateLimiter:             queue.NewBackoff[reconcile.Request](firstRetry, lastRetry, clock.RealClock{}),
 			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 				return queue.NewFair(name, limiter, o.log.WithValues("controller", name), settings.concurrency)
 			},

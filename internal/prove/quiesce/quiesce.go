@@ -42,6 +42,8 @@ type Step struct {
 	Unready bool
 	// Reconciling is true if at least one object reports that the operator is working on it.
 	Reconciling bool
+	// Backoff is how long the operator may wait for its next retry, after a series of failed attempts.
+	Backoff time.Duration
 }
 
 // Observation is the state of the operator and the cluster at one moment.
@@ -113,7 +115,7 @@ func Enough(p Pace, s Step, slow float64) time.Duration {
 		needed = max(needed, Scaled(p.Listen, slow))
 	}
 	if !s.Reached || !s.Expected && !s.Refused {
-		needed = max(needed, Scaled(p.Pause, slow))
+		needed = max(needed, Scaled(p.Pause, slow), s.Backoff)
 	}
 	return needed
 }

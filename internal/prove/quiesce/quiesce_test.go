@@ -16,10 +16,10 @@ import (
 type given struct {
 	Pace struct{ Quiet, Settle, Unsure, Listen, Pause, Patience string }
 	Seen []struct {
-		At, Quiet, Left, Failed, Busy, Churns string
-		Slow                                  float64
-		Rhythmic                              bool
-		Step                                  []string
+		At, Quiet, Left, Failed, Busy, Churns, Backoff string
+		Slow                                           float64
+		Rhythmic                                       bool
+		Step                                           []string
 	}
 }
 
@@ -40,6 +40,7 @@ func TestScenarios(t *testing.T) {
 				Failed: one.Failed, Busy: one.Busy, Churns: one.Churns, Rhythmic: one.Rhythmic, Slow: max(one.Slow, 1),
 				Quiet: duration(t, one.Quiet, 0), Left: duration(t, one.Left, time.Second), Step: stepOf(t, one.Step),
 			}
+			o.Step.Backoff = duration(t, one.Backoff, 0)
 			d := Decide(p, o)
 			fmt.Fprintf(&out, "needs %s: over=%t quiescent=%t reached=%t %s\n", Enough(p, o.Step, o.Slow), d.Over, d.Quiescent, d.Reached, d.Why)
 		}

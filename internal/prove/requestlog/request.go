@@ -117,6 +117,26 @@ func (r *Request) IsBeside() bool {
 	return r.IsLease() || r.Resource == "" || r.Resource == "events" || r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
 
+// Failed returns how often in a row an operator's attempts have failed since a time because of faults: the largest number of failures
+// of the same request after its last success.
+func Failed(requests []Request, since time.Time) int {
+	type key struct{ verb, path string }
+	failed, most := map[key]int{}, 0
+	for i := range requests {
+		switch r := &requests[i]; {
+		case r.At.Before(since) || r.IsBeside() || r.Verb == "watch":
+		case r.Fault != "" && (r.Status == 0 || r.Status >= http.StatusBadRequest):
+			failed[key{r.Verb, r.Path}]++
+		default:
+			delete(failed, key{r.Verb, r.Path})
+		}
+	}
+	for _, n := range failed {
+		most = max(most, n)
+	}
+	return most
+}
+
 // Target returns the resource with the subresource: pods/status.
 func (r *Request) Target() string { return strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/") }
 

@@ -126,10 +126,22 @@ func (o *observer) observe() quiesce.Observation {
 	}
 	seen.Busy, seen.Step = busy, o.known(o.step)
 	seen.Step.Reached, seen.Step.Unready, seen.Step.Reconciling = o.reached, o.unready, o.reconciling
+	if busy == "" && quiet >= o.pace.Quiet {
+		seen.Step.Backoff = min(backoff(requestlog.Failed(o.proxy.Record().Requests(), o.began)), timing.longestBackoff)
+	}
 	if seen.Left = o.patience.Tick(time.Now(), seen.Slow); seen.Left < 0 && busy == "" {
 		seen.Busy = o.noise()
 	}
 	return seen
+}
+
+// backoff returns twice the delay with which client-go and controller-runtime by default retry after a number of failed attempts:
+// 5 ms, and twice as long after each.
+func backoff(failed int) time.Duration {
+	if failed == 0 {
+		return 0
+	}
+	return 5 * time.Millisecond << min(failed, 20)
 }
 
 // look evaluates the objects, if any of them has changed since the last evaluation.

@@ -7,7 +7,7 @@ var timing = struct {
 	cleaningTimeout, resume, lingering, firstPause, lastPause, overlapFor, arrives time.Duration
 	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure         time.Duration
 	defaultPatience, look, firstRequest, rhythm, churnAfter, churnFor              time.Duration
-	lookForLeader, newLeader                                                       time.Duration
+	lookForLeader, newLeader, longestBackoff                                       time.Duration
 }{
 	// cleaningTimeout limits the removal of a world.
 	cleaningTimeout: 60 * time.Second,
@@ -53,6 +53,9 @@ var timing = struct {
 	// newLeader is how long another instance may take to lead: it tries every two seconds by default. Leases that no other instance wants stay
 	// free.
 	newLeader: 5 * time.Second,
+
+	// longestBackoff is the longest backoff of an operator that a step waits for: about twelve attempts within one fault.
+	longestBackoff: 15 * time.Second,
 
 	// firstRequest is how long an operator may take to send its first request, on an otherwise idle machine.
 	firstRequest: 20 * time.Second,
