@@ -96,7 +96,7 @@ func Decide(p Pace, o Observation) Decision {
 	switch {
 	case o.Failed != "":
 		return Decision{Over: true, Why: o.Failed}
-	case o.Busy == "" && o.Quiet >= Enough(p, o.Step, o.Slow):
+	case Silent(p, o):
 		return Decision{Over: true, Quiescent: true, Reached: o.Step.Reached}
 	case o.Rhythmic:
 		return Decision{Over: true, Quiescent: true, Reached: o.Step.Reached}
@@ -106,6 +106,14 @@ func Decide(p Pace, o Observation) Decision {
 		return Decision{Over: true, Reached: o.Step.Reached, Why: fmt.Sprintf("after %s %s", p.Patience, o.Busy)}
 	}
 	return Decision{}
+}
+
+// Silent reports whether nothing has happened for so long that the current step is over.
+func Silent(p Pace, o Observation) bool {
+	if o.Left < 0 {
+		o.Step.Backoff = 0 // a step does not take longer because of a retry
+	}
+	return o.Busy == "" && o.Quiet >= Enough(p, o.Step, o.Slow)
 }
 
 // Enough returns how long nothing may happen before a step is over.

@@ -24,25 +24,31 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// The failures of the request that failed most often since its last success count, and only those that faults caused.
+// The failures of the requests that failed most often since their last success count, and only those that faults caused.
 func TestFailed(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	one := func(verb, path, fault string, status int) requestlog.Request {
-		return requestlog.Request{At: began.Add(time.Second), Verb: verb, Resource: "boxes", Path: path, Fault: fault, Status: status}
+	one := func(after int, verb, path, fault string, status int) requestlog.Request {
+		return requestlog.Request{At: began.Add(time.Duration(after) * time.Second), Verb: verb, Resource: "boxes", Path: path, Fault: fault, Status: status}
 	}
 	requests := []requestlog.Request{
-		{At: began.Add(-time.Second), Verb: "patch", Resource: "boxes", Path: "/a", Fault: "f", Status: 500}, // before
-		one("patch", "/a", "f", 401), one("patch", "/a", "f", 0), // the second was cut
-		one("update", "/b", "f", 409), one("update", "/b", "f", 409), one("update", "/b", "f", 409), one("update", "/b", "", 200),
-		one("get", "/c", "", 404), one("get", "/c", "", 404), one("get", "/c", "", 404), // no fault
-		one("patch", "/d", "f", 200), one("patch", "/d", "f", 200), one("patch", "/d", "f", 200), // delayed only
-		{At: began.Add(time.Second), Verb: "create", Resource: "events", Path: "/e", Fault: "f", Status: 401},
+		one(-1, "patch", "/a", "f", 500),                               // before
+		one(1, "patch", "/a", "f", 401), one(3, "patch", "/a", "f", 0), // the second was cut
+		one(1, "update", "/b", "f", 409), one(9, "update", "/b", "f", 409), one(10, "update", "/b", "f", 409), one(11, "update", "/b", "", 200),
+		one(1, "get", "/c", "", 404), one(2, "get", "/c", "", 404), one(3, "get", "/c", "", 404), // no fault
+		one(1, "patch", "/d", "f", 200), one(2, "patch", "/d", "f", 200), one(3, "patch", "/d", "f", 200), // delayed only
+		one(1, "create", "/e", "f", 401),
 	}
-	if got := requestlog.Failed(requests, began); got != 2 {
-		t.Errorf("%d failed attempts, want 2", got)
+	requests[len(requests)-1].Resource = "events"
+	check := func(inARow int, apart time.Duration) {
+		t.Helper()
+		if got := requestlog.Failed(requests, began); got.InARow != inARow || got.Apart != apart {
+			t.Errorf("%d failures in a row, %s apart, want %d and %s", got.InARow, got.Apart, inARow, apart)
+		}
 	}
-	if got := requestlog.Failed(append(requests, one("update", "/b", "f", 500), one("update", "/b", "f", 500), one("update", "/b", "f", 500)), began); got != 3 {
-		t.Errorf("%d failed attempts, want 3", got)
-	}
+	check(2, 2*time.Second)
+	requests = append(requests, one(12, "update", "/b", "f", 500), one(13, "update", "/b", "f", 500), one(14, "update", "/b", "f", 500))
+	check(3, 2*time.Second)
+	requests = append(requests, one(20, "update", "/b", "f", 500))
+	check(4, 6*time.Second)
 }

@@ -117,22 +117,34 @@ func (r *Request) IsBeside() bool {
 	return r.IsLease() || r.Resource == "" || r.Resource == "events" || r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
 
-// Failed returns how often in a row an operator's attempts have failed since a time because of faults: the largest number of failures
-// of the same request after its last success.
-func Failed(requests []Request, since time.Time) int {
+// Failures describes failed attempts of the same request since its last success.
+type Failures struct {
+	InARow int
+	// Apart is the time between the last two.
+	Apart time.Duration
+	last  time.Time
+}
+
+// Failed returns the failures since a time that faults caused: the largest values of all requests.
+func Failed(requests []Request, since time.Time) Failures {
 	type key struct{ verb, path string }
-	failed, most := map[key]int{}, 0
+	failed := map[key]Failures{}
 	for i := range requests {
-		switch r := &requests[i]; {
+		r := &requests[i]
+		of := key{r.Verb, r.Path}
+		switch before := failed[of]; {
 		case r.At.Before(since) || r.IsBeside() || r.Verb == "watch":
-		case r.Fault != "" && (r.Status == 0 || r.Status >= http.StatusBadRequest):
-			failed[key{r.Verb, r.Path}]++
+		case r.Fault == "" || r.Status != 0 && r.Status < http.StatusBadRequest:
+			delete(failed, of)
+		case before.InARow == 0:
+			failed[of] = Failures{InARow: 1, last: r.At}
 		default:
-			delete(failed, key{r.Verb, r.Path})
+			failed[of] = Failures{InARow: before.InARow + 1, Apart: r.At.Sub(before.last), last: r.At}
 		}
 	}
-	for _, n := range failed {
-		most = max(most, n)
+	var most Failures
+	for _, one := range failed {
+		most.InARow, most.Apart = max(most.InARow, one.InARow), max(most.Apart, one.Apart)
 	}
 	return most
 }

@@ -10,19 +10,23 @@ import (
 )
 
 // atWork describes what Kubernetes itself still has to do with the world's objects, or returns "" if there is
-// nothing. On a slow machine this takes time during which the operator and the objects are silent.
-func atWork(objects []*unstructured.Unstructured) string {
+// nothing. On a slow machine this takes time during which the operator and the objects are silent. If long is true, they have been
+// silent for so long that Kubernetes would have created missing pods: it cannot, for example because their ServiceAccount does not exist.
+func atWork(objects []*unstructured.Unstructured, long bool) string {
 	there := map[types.UID]*unstructured.Unstructured{}
 	for _, object := range objects {
 		there[object.GetUID()] = object
 	}
 	for _, object := range objects {
-		if what := behind(object, objects, there); what != "" {
+		if what := behind(object, objects, there); what != "" && (what != podless || !long) {
 			return fmt.Sprintf("Kubernetes is at work: %s/%s %s", object.GetKind(), object.GetName(), what)
 		}
 	}
 	return ""
 }
+
+// podless describes a workload without all its pods.
+const podless = "has not its pods yet"
 
 // behind describes what still has to be done with an object.
 func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured, there map[types.UID]*unstructured.Unstructured) string {
@@ -66,7 +70,7 @@ func unfinished(job *unstructured.Unstructured, all []*unstructured.Unstructured
 		}
 	}
 	if pods == 0 {
-		return "has not its pods yet"
+		return podless
 	}
 	return ""
 }
@@ -125,7 +129,7 @@ func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured
 	case pods == number(set, "spec", "replicas"):
 		return ""
 	case set.GetKind() == "ReplicaSet" && !hasCondition(set, "ReplicaFailure"), set.GetKind() == "StatefulSet" && ready == pods:
-		return "has not its pods yet" // a StatefulSet creates or deletes one pod at a time, and waits for pods that are not ready
+		return podless // a StatefulSet creates or deletes one pod at a time, and waits for pods that are not ready
 	}
 	return ""
 }

@@ -42,8 +42,8 @@ func TestAtWork(t *testing.T) {
 		"done":         {set + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, ""},
 		"unseen":       {set + "status: {replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, "was not seen"},
 		"miscounted":   {set + "status: {observedGeneration: 1, replicas: 1}\n---\n" + pod + placed, "does not know its pods"},
-		"short":        {set + "status: {observedGeneration: 1}\n", "has not its pods"},
-		"next member":  {stateful + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, "has not its pods"},
+		"short":        {set + "status: {observedGeneration: 1}\n", podless},
+		"next member":  {stateful + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, podless},
 		"member waits": {stateful + "status: {observedGeneration: 1, replicas: 1}\n---\n" + pod + "spec: {nodeName: node}\nstatus: {containerStatuses: [{name: c}]}\n", ""},
 		"over quota":   {set + "status: {observedGeneration: 1, conditions: [{type: ReplicaFailure}]}\n", ""},
 		"unscheduled":  {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\n", "is not scheduled"},
@@ -56,14 +56,17 @@ func TestAtWork(t *testing.T) {
 		"being gone":   {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, deletionTimestamp: '2026-01-01T00:00:00Z'}\n", "is being deleted"},
 		"held":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [example.com/mine]}\n", ""},
 		"job begins":   {job, "has not begun"},
-		"job's pod":    {job + "status: {startTime: x}\n", "has not its pods"},
+		"job's pod":    {job + "status: {startTime: x}\n", podless},
 		"job runs":     {job + "status: {startTime: x}\n---\n" + ofJob + "status: {phase: Running, containerStatuses: [{name: c}]}\n", ""},
 		"job ends":     {job + "status: {startTime: x}\n---\n" + ofJob + "status: {phase: Succeeded, containerStatuses: [{name: c}]}\n", "does not know yet"},
 		"job has done": {job + "status: {startTime: x, conditions: [{type: Complete}]}\n---\n" + ofJob + "status: {phase: Succeeded, containerStatuses: [{name: c}]}\n", ""},
 	} {
-		got := atWork(read(t, test.objects))
+		got := atWork(read(t, test.objects), false)
 		if test.want == "" && got != "" || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+		if later := atWork(read(t, test.objects), true); later != got && test.want != podless || later != "" && test.want == podless {
+			t.Errorf("%s: %q after a long time", name, later)
 		}
 	}
 }

@@ -45,3 +45,21 @@ func TestPatienceIsEnough(t *testing.T) {
 		}
 	}
 }
+
+// The time for a retry follows from the number of failures in a row, and from the time between the last two, and is limited.
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	for failed, want := range map[requestlog.Failures]time.Duration{
+		{}:                                    0,
+		{InARow: 1}:                           10 * time.Millisecond,
+		{InARow: 10}:                          5120 * time.Millisecond,
+		{InARow: 60}:                          timing.longestBackoff,
+		{InARow: 2, Apart: 5 * time.Second}:   12500 * time.Millisecond,
+		{InARow: 3, Apart: time.Minute}:       timing.longestBackoff,
+		{InARow: 11, Apart: time.Millisecond}: 10240 * time.Millisecond,
+	} {
+		if got := backoff(failed); got != want {
+			t.Errorf("after %d failures, the last two %s apart, a step waits for %s, want %s", failed.InARow, failed.Apart, got, want)
+		}
+	}
+}

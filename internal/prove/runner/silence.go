@@ -103,7 +103,9 @@ type observer struct {
 	looked  int
 	reached bool
 	working string
-	unready bool
+	// stillWorking is working after a long silence.
+	stillWorking string
+	unready      bool
 	// reconciling reports that an object is being worked on.
 	reconciling bool
 	churned     time.Time
@@ -118,7 +120,9 @@ func (o *observer) observe() quiesce.Observation {
 	seen := quiesce.Observation{Quiet: quiet, Slow: o.Witness.Slowness()}
 	if busy == "" && quiet >= o.pace.Quiet/quiesce.Brief {
 		o.look()
-		busy = o.working
+		if busy = o.working; quiet > scaled(timing.podsArrive, seen.Slow) {
+			busy = o.stillWorking
+		}
 	}
 	if time.Since(o.churned) > timing.churnFor/10 {
 		o.churned = time.Now()
@@ -127,21 +131,23 @@ func (o *observer) observe() quiesce.Observation {
 	seen.Busy, seen.Step = busy, o.known(o.step)
 	seen.Step.Reached, seen.Step.Unready, seen.Step.Reconciling = o.reached, o.unready, o.reconciling
 	if busy == "" && quiet >= o.pace.Quiet {
-		seen.Step.Backoff = min(backoff(requestlog.Failed(o.proxy.Record().Requests(), o.began)), timing.longestBackoff)
+		started, _ := o.life.lastChange() // a restart ends the backoff
+		seen.Step.Backoff = backoff(requestlog.Failed(o.proxy.Record().Requests(), latest(o.began, started)))
 	}
-	if seen.Left = o.patience.Tick(time.Now(), seen.Slow); seen.Left < 0 && busy == "" {
+	if seen.Left = o.patience.Tick(time.Now(), seen.Slow); seen.Left < 0 && busy == "" && !quiesce.Silent(o.pace.times(o.rhythm), seen) {
 		seen.Busy = o.noise()
 	}
 	return seen
 }
 
-// backoff returns twice the delay with which client-go and controller-runtime by default retry after a number of failed attempts:
-// 5 ms, and twice as long after each.
-func backoff(failed int) time.Duration {
-	if failed == 0 {
+// backoff returns how long an operator may wait for its next retry. By default, client-go and controller-runtime double the delay
+// after each failed attempt, from 5 ms. Operators with a longer one show it between their last two attempts.
+func backoff(failed requestlog.Failures) time.Duration {
+	if failed.InARow == 0 {
 		return 0
 	}
-	return 5 * time.Millisecond << min(failed, 20)
+	usual := 5 * time.Millisecond << min(failed.InARow, 20) // twice the delay
+	return min(max(usual, failed.Apart*5/2), timing.longestBackoff)
 }
 
 // look evaluates the objects, if any of them has changed since the last evaluation.
@@ -149,7 +155,8 @@ func (o *observer) look() {
 	if count := o.scene.Count() + o.wide.Count(); count != o.looked {
 		o.looked, o.reached = count, !o.expects(o.step) || o.pace.Reached(o.step.Name, o.state())
 		state := o.scene.State()
-		o.working, o.unready, o.reconciling = atWork(state), unready(state), reconciling(state)
+		o.working, o.stillWorking = atWork(state, false), atWork(state, true)
+		o.unready, o.reconciling = unready(state), reconciling(state)
 	}
 }
 

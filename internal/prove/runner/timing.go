@@ -7,7 +7,7 @@ var timing = struct {
 	cleaningTimeout, resume, lingering, firstPause, lastPause, overlapFor, arrives time.Duration
 	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure         time.Duration
 	defaultPatience, look, firstRequest, rhythm, churnAfter, churnFor              time.Duration
-	lookForLeader, newLeader, longestBackoff                                       time.Duration
+	lookForLeader, newLeader, longestBackoff, podsArrive                           time.Duration
 }{
 	// cleaningTimeout limits the removal of a world.
 	cleaningTimeout: 60 * time.Second,
@@ -54,8 +54,11 @@ var timing = struct {
 	// free.
 	newLeader: 5 * time.Second,
 
-	// longestBackoff is the longest backoff of an operator that a step waits for: about twelve attempts within one fault.
-	longestBackoff: 15 * time.Second,
+	// podsArrive is how long Kubernetes may take to create missing pods while nothing else happens, on an otherwise idle machine.
+	podsArrive: 5 * time.Second,
+
+	// longestBackoff is the longest backoff of an operator that a step waits for.
+	longestBackoff: 25 * time.Second,
 
 	// firstRequest is how long an operator may take to send its first request, on an otherwise idle machine.
 	firstRequest: 20 * time.Second,
