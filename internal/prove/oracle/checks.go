@@ -118,14 +118,20 @@ func repeats(found []finding.Finding, one finding.Finding) bool {
 }
 
 // explainedBy reports whether a state differs only in the status of an object, and that status was already reported as
-// false.
+// false, or only in what was already reported as drift that is not reverted.
 func explainedBy(found []finding.Finding, one finding.Finding) bool {
 	if one.Property != finding.SameState && one.Property != finding.SameFresh {
 		return false
 	}
 	return slices.ContainsFunc(found, func(other finding.Finding) bool {
-		return other.Property == finding.Truthful && !slices.ContainsFunc(one.Diff, func(d finding.Difference) bool {
-			return d.Of != other.Of.Kind+"/"+other.Of.Name || !isStatus(d.Path)
+		return !slices.ContainsFunc(one.Diff, func(d finding.Difference) bool {
+			switch other.Property {
+			case finding.Truthful:
+				return d.Of != other.Of.Kind+"/"+other.Of.Name || !isStatus(d.Path)
+			case finding.Restored:
+				return !slices.ContainsFunc(other.Diff, func(known finding.Difference) bool { return known.Of == d.Of && known.Path == d.Path })
+			}
+			return true
 		})
 	})
 }
