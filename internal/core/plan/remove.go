@@ -10,21 +10,53 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
+// Deletion is the deletion of an owner.
+type Deletion struct {
+	// Owner is the UID of the owner. Namespace is empty if it is cluster-scoped.
+	Owner, Namespace string
+	// Manager is the operator's field manager.
+	Manager string
+	// Owned are all objects with the owner's label, as those of Input.
+	Owned []*Live
+	// Orphans means that a user deletes the owner without its children.
+	Orphans bool
+}
+
 // Dismantle returns the actions for an owner that is being deleted. Children that were
-// composed to be left behind are released. Children that garbage collection does not reach,
-// or that have an order among them, are deleted, each after the children that came after it. All
+// composed to be left behind are released, and all children if the owner is deleted without them. Children that garbage
+// collection does not reach, or that have an order among them, are deleted, each after the children that came after it. All
 // others are left to garbage collection.
 //
 // When no action remains, nothing holds the owner any more.
-func Dismantle(owner, manager string, labelled []*Live) []Action {
-	owned := applied(owner, manager, labelled)
+func Dismantle(d Deletion) []Action {
+	owned := applied(d.Owner, d.Manager, d.Owned)
+	var actions []Action
+	if d.Orphans {
+		for _, live := range owned {
+			actions = append(actions, Action{Verb: Release, Live: live, Why: "has an owner that is deleted without it"})
+		}
+		return actions
+	}
 	var doomed []*Live
 	for _, live := range owned {
-		if needsHelp(live, owner, owned) {
+		if needsHelp(live, d.Owner, owned) {
 			doomed = append(doomed, live)
 		}
 	}
 	return remove(doomed, owned, "has an owner that is being deleted")
+}
+
+// Orphaned reports whether garbage collection has removed the references of all children that had one, as it does for an owner that
+// is deleted without its children before it removes the owner's finalizer for that.
+func (d Deletion) Orphaned() bool {
+	found := false
+	for _, live := range applied(d.Owner, d.Manager, d.Owned) {
+		if live.RefersTo(types.UID(d.Owner)) {
+			return false
+		}
+		found = found || live.Removal != RemovalOrphan && (d.Namespace == "" || d.Namespace == live.Namespace)
+	}
+	return found
 }
 
 // needsHelp reports whether garbage collection alone would not remove a child as composed.
