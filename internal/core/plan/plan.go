@@ -100,8 +100,8 @@ func (a Action) ID() ID {
 
 // Input is everything that a plan depends on.
 type Input struct {
-	// Owner is the UID of the object that was composed.
-	Owner string
+	// Owner is the UID of the object that was composed. Namespace is empty if it is cluster-scoped.
+	Owner, Namespace string
 	// Manager is the operator's field manager.
 	Manager string
 	// Desired are the children in the order of their composition, complete with the owner's
@@ -120,6 +120,8 @@ type Input struct {
 	Incomplete bool
 	// Known are the children that existed before, as far as they are recorded.
 	Known map[ID]bool
+	// Orphans means that a user deletes the owner without its children.
+	Orphans bool
 }
 
 // Make returns the actions: first the children in the order of Desired, which is the order of

@@ -10,28 +10,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Deletion is the deletion of an owner.
-type Deletion struct {
-	// Owner is the UID of the owner. Namespace is empty if it is cluster-scoped.
-	Owner, Namespace string
-	// Manager is the operator's field manager.
-	Manager string
-	// Owned are all objects with the owner's label, as those of Input.
-	Owned []*Live
-	// Orphans means that a user deletes the owner without its children.
-	Orphans bool
-}
-
-// Dismantle returns the actions for an owner that is being deleted. Children that were
+// Dismantle returns the actions for an owner that is being deleted: nothing is desired. Children that were
 // composed to be left behind are released, and all children if the owner is deleted without them. Children that garbage
 // collection does not reach, or that have an order among them, are deleted, each after the children that came after it. All
 // others are left to garbage collection.
 //
 // When no action remains, nothing holds the owner any more.
-func Dismantle(d Deletion) []Action {
-	owned := applied(d.Owner, d.Manager, d.Owned)
+func Dismantle(in Input) []Action {
+	owned := applied(in.Owner, in.Manager, in.Owned)
 	var actions []Action
-	if d.Orphans {
+	if in.Orphans {
 		for _, live := range owned {
 			actions = append(actions, Action{Verb: Release, Live: live, Why: "has an owner that is deleted without it"})
 		}
@@ -39,7 +27,7 @@ func Dismantle(d Deletion) []Action {
 	}
 	var doomed []*Live
 	for _, live := range owned {
-		if needsHelp(live, d.Owner, owned) {
+		if needsHelp(live, in.Owner, owned) {
 			doomed = append(doomed, live)
 		}
 	}
@@ -48,13 +36,13 @@ func Dismantle(d Deletion) []Action {
 
 // Orphaned reports whether garbage collection has removed the references of all children that had one, as it does for an owner that
 // is deleted without its children before it removes the owner's finalizer for that.
-func (d Deletion) Orphaned() bool {
+func (in Input) Orphaned() bool {
 	found := false
-	for _, live := range applied(d.Owner, d.Manager, d.Owned) {
-		if live.RefersTo(types.UID(d.Owner)) {
+	for _, live := range applied(in.Owner, in.Manager, in.Owned) {
+		if live.RefersTo(types.UID(in.Owner)) {
 			return false
 		}
-		found = found || live.Removal != RemovalOrphan && (d.Namespace == "" || d.Namespace == live.Namespace)
+		found = found || live.Removal != RemovalOrphan && (in.Namespace == "" || in.Namespace == live.Namespace)
 	}
 	return found
 }

@@ -70,9 +70,9 @@ func play(t *testing.T, given string) string {
 func (s story) decide(t *testing.T, in plan.Input) []plan.Action {
 	t.Helper()
 	if s.Dismantle {
-		deletion := plan.Deletion{Owner: in.Owner, Namespace: s.Namespace, Manager: in.Manager, Owned: in.Owned}
-		deletion.Orphans = s.Orphans || deletion.Orphaned()
-		return plan.Dismantle(deletion)
+		in.Namespace = s.Namespace
+		in.Orphans = s.Orphans || in.Orphaned()
+		return plan.Dismantle(in)
 	}
 	in.Incomplete = s.Incomplete
 	in.Options, in.Unready = map[plan.ID]plan.Options{}, map[plan.ID]string{}

@@ -123,9 +123,9 @@ func dismantle[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T
 }
 
 // deletionOf returns how an object is deleted.
-func deletionOf[T client.Object](r *Reconciler[T], p *pass[T], seen children) plan.Deletion {
+func deletionOf[T client.Object](r *Reconciler[T], p *pass[T], seen children) plan.Input {
 	owner := p.object.now
-	d := plan.Deletion{Owner: string(owner.GetUID()), Namespace: owner.GetNamespace(), Manager: r.Manager, Owned: seen.owned}
+	d := plan.Input{Owner: string(owner.GetUID()), Namespace: owner.GetNamespace(), Manager: r.Manager, Owned: seen.owned}
 	if orphans(owner) || d.Orphaned() {
 		r.objects.orphan(p.request.NamespacedName, owner.GetUID())
 	}
