@@ -108,7 +108,7 @@ func (c *caches) newClient(config *rest.Config, options client.Options) (client.
 	if !ok {
 		return made, nil // the client has no cache
 	}
-	return c.overlay.Client(made, held), nil
+	return c.overlay.Client(made, held, options.Cache.DisableFor...), nil
 }
 
 // mayCache reports whether all objects of a kind may be cached, including those of other owners.

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/names"
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 // ChildOption changes how a child is handled: see After, ReadyWhen, Replace, Adopt and Orphan, and package cel for
@@ -35,7 +37,7 @@ func ReadyWhen[T client.Object](ready func(live T) (ready bool, why string)) Chi
 		return author.ReadyWhen(untyped)
 	}
 	return author.ReadyWhen(func(live *unstructured.Unstructured) (bool, string) {
-		typed, err := newObject[T]()
+		typed, err := reconcile.NewObject[T](schema.GroupVersionKind{})
 		if err == nil {
 			err = runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, typed)
 		}

@@ -35,6 +35,9 @@ type Observer[T client.Object] interface {
 // Guarantees: the object has the finalizer operon.dev/cleanup before any resource is created for it. Finalize runs
 // while all children still exist, and neither they nor the object are removed before it succeeds. If a later version of
 // the operator no longer has the method, the finalizer is removed.
+//
+// Caveats: garbage collection does not wait for finalizers if the object is deleted with --cascade=foreground, which is Argo CD's default. It
+// then deletes children that have an owner reference while Finalize runs.
 type Finalizer[T client.Object] interface {
 	// Finalize is called until it returns nil without a Wait, Fail or RequeueAfter on out. It may be called again
 	// after it succeeded, because the operator may be killed before that is recorded, so it must be idempotent.
@@ -115,23 +118,9 @@ type Upgrader[T client.Object] interface {
 	Upgrade(ctx context.Context, object T, from *UpgradeContext) error
 }
 
-// UpgradeContext is the context of an Upgrade.
-type UpgradeContext struct {
-	// From is the version of the operator that reconciled the object last, or "" if that version had no name. To is the
-	// version of this operator.
-	From, To string
-	// Key is 32 hexadecimal digits that are the same for all attempts to upgrade the object from that version, in any
-	// process, until the upgrade is recorded, and differ from those of any other object. Use it to find objects that an
-	// earlier attempt created.
-	Key string
-	// Client reads and writes without a cache.
-	Client client.Client
-}
-
-// Before reports whether the object was last reconciled by an operator older than a version.
-func (u *UpgradeContext) Before(version string) bool {
-	return (*author.UpgradeContext)(u).Before(version)
-}
+// UpgradeContext is the context of an Upgrade: the versions From and To, the Key that is the same for all attempts, and a Client without a
+// cache.
+type UpgradeContext = author.UpgradeContext
 
 // ExternalComposer declares the external resources of an object: machines, buckets, accounts.
 //
@@ -180,9 +169,7 @@ func rolesOf[T client.Object](composer Composer[T]) author.Roles[T] {
 		roles.Canceled = c.Canceled
 	}
 	if c, ok := any(composer).(Upgrader[T]); ok {
-		roles.Upgrade = func(ctx context.Context, object T, from *author.UpgradeContext) error {
-			return c.Upgrade(ctx, object, (*UpgradeContext)(from))
-		}
+		roles.Upgrade = c.Upgrade
 	}
 	if c, ok := any(composer).(ExternalComposer[T]); ok {
 		roles.ComposeExternal = func(ctx context.Context, object T, out *author.ExternalComposition) error {

@@ -128,7 +128,7 @@ func newEmbedded(in ctrl.Manager, name string) (*operator, error) {
 		return nil, err
 	}
 	o.cached = map[schema.GroupKind]bool{}
-	o.overlay = freshness.NewOverlay(in.GetScheme(), nil)
+	o.overlay = freshness.NewOverlay(in.GetScheme())
 	o.manager = &healthy{Manager: freshManager{in, o.overlay.Client(in.GetClient(), in.GetCache())}}
 	o.record = reconcile.NewRecord(direct, o.home, name)
 	if err := o.watch(life, in, name, nil, nil); err != nil {

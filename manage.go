@@ -100,23 +100,13 @@ func init() {
 
 // objectOf returns an empty object of the managed kind, and the kind: the one in the options, or else the kind of T.
 func objectOf[T client.Object](o *operator, settings manageSettings) (object T, kind schema.GroupVersionKind, err error) {
-	if object, err = newObject[T](); err != nil {
+	if object, err = reconcile.NewObject[T](settings.kind); err != nil {
 		return object, kind, err
 	}
-	object.GetObjectKind().SetGroupVersionKind(settings.kind)
 	if kind, err = apiutil.GVKForObject(object, o.manager.GetScheme()); err != nil {
 		err = fmt.Errorf("%w; register its API with operon.API", err)
 	}
 	return object, kind, err
-}
-
-// newObject returns an empty T.
-func newObject[T client.Object]() (T, error) {
-	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	if !ok {
-		return object, fmt.Errorf("%s cannot be created", reflect.TypeFor[T]())
-	}
-	return object, nil
 }
 
 func manage[T client.Object](o *operator, roles author.Roles[T], settings manageSettings) error {

@@ -203,7 +203,11 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 	if cfg.Ready != nil {
 		go o.awaitReady(ctx, cfg.Ready)
 	}
-	return o.manager.Start(ctx)
+	err = o.manager.Start(reconcile.During(ctx, life))
+	if err != nil {
+		end() // it did not wait for running reconciles, for example because another replica leads now
+	}
+	return err
 }
 
 // awaitReady calls ready when this replica leads and its caches are filled.
@@ -235,10 +239,10 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &operator{name: name, version: p.version, managed: map[schema.GroupKind]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: showing(cfg.DryRun)}
+	o := &operator{name: name, version: p.version, managed: map[schema.GroupKind]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: cfg.DryRun}
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
-	o.overlay = freshness.NewOverlay(scheme, namespaces)
+	o.overlay = freshness.NewOverlay(scheme)
 	o.ready = o.awaitConversion
 	if o.cached, err = p.kindsCached(scheme); err != nil {
 		return nil, nil, err

@@ -131,9 +131,8 @@ func (r *reads) Get(ctx context.Context, object client.Object) (bool, error) {
 }
 
 // End releases what only earlier reconciles read.
-func (r *reads) End(context.Context) error {
+func (r *reads) End() {
 	maps.DeleteFunc(r.held, func(name string, _ watched) bool { return !r.used[name] })
-	return nil
 }
 
 // name returns the name of a read: "Pod app=web".

@@ -161,6 +161,22 @@ func (s Status) remove(kinds ...string) {
 	}
 }
 
+// Rebase repeats over the latest conditions what was changed in the conditions since before.
+func (s Status) Rebase(before, latest Status) {
+	rebased := slices.Clone(*latest.conditions)
+	for _, was := range *before.conditions {
+		if meta.FindStatusCondition(*s.conditions, was.Type) == nil {
+			meta.RemoveStatusCondition(&rebased, was.Type)
+		}
+	}
+	for _, is := range *s.conditions {
+		if was := meta.FindStatusCondition(*before.conditions, is.Type); was == nil || *was != is {
+			meta.SetStatusCondition(&rebased, is)
+		}
+	}
+	*s.conditions = rebased
+}
+
 // DropMessages empties the messages of the conditions, so that the rest can be compared.
 func (s Status) DropMessages() {
 	for i := range *s.conditions {

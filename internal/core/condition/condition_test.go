@@ -110,3 +110,33 @@ func TestOfSaysWhatIsMissing(t *testing.T) {
 		})
 	}
 }
+
+// What one writer changed is repeated over what others have written since.
+func TestRebase(t *testing.T) {
+	t.Parallel()
+	of := func(all ...string) (object thing) {
+		for _, one := range all {
+			kind, reason, _ := strings.Cut(one, "=True ")
+			object.Status.Conditions = append(object.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason})
+		}
+		return object
+	}
+	status := func(object *thing) condition.Status {
+		found, err := condition.Of(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	before := of("Ready=True Old", "Stalled=True Old", "Theirs=True Old", "Gone=True Old")
+	own := of("Ready=True New", "Theirs=True Old", "Gone=True Old", "Paused=True New")
+	latest := of("Ready=True Old", "Stalled=True Old", "Theirs=True New", "Added=True New")
+	status(&own).Rebase(status(&before), status(&latest))
+	if got, want := describe(own.Status.Conditions), []string{"Added=True New", "Paused=True New", "Ready=True New", "Theirs=True New"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	status(&before).Rebase(status(&before), status(&latest))
+	if got, want := describe(before.Status.Conditions), describe(latest.Status.Conditions); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -44,8 +44,8 @@ type Live struct {
 
 // Marks are the labels and annotations that Operon writes on each child.
 type Marks struct {
-	// Owner and ManagedBy are the labels OwnerLabel and ManagedByLabel.
-	Owner, ManagedBy string
+	// Owner, PartOf and ManagedBy are the labels OwnerLabel, PartOfLabel and ManagedByLabel.
+	Owner, PartOf, ManagedBy string
 	// Hash, After and Removal are the annotations HashAnnotation, AfterAnnotation and
 	// RemovalAnnotation.
 	Hash, After, Removal string
@@ -68,6 +68,7 @@ func LiveOf(kind schema.GroupVersionKind, object metav1.Object, manager string) 
 		References:      references(object.GetOwnerReferences()),
 		Marks: Marks{
 			Owner:     shared(labels[OwnerLabel]),
+			PartOf:    shared(labels[PartOfLabel]),
 			ManagedBy: shared(labels[ManagedByLabel]),
 			Hash:      annotations[HashAnnotation],
 			After:     shared(annotations[AfterAnnotation]),
@@ -163,8 +164,7 @@ func (l *Live) SameAs(other *Live, manager string) bool {
 	whole := l.Object != nil || other.Object != nil
 	return l.UID == other.UID && l.State == other.State && l.Deleting == other.Deleting &&
 		(!whole || l.ResourceVersion == other.ResourceVersion) &&
-		l.Owner == other.Owner && l.ManagedBy == other.ManagedBy &&
-		l.Hash == other.Hash && l.After == other.After && l.Removal == other.Removal &&
+		l.Marks == other.Marks &&
 		slices.Equal(l.Finalizers, other.Finalizers) &&
 		slices.EqualFunc(l.References, other.References, sameReference) &&
 		l.appliedBy(manager) == other.appliedBy(manager) &&

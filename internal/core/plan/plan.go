@@ -100,8 +100,8 @@ func (a Action) ID() ID {
 
 // Input is everything that a plan depends on.
 type Input struct {
-	// Owner is the UID of the object that was composed.
-	Owner string
+	// Owner is the UID of the object that was composed. Namespace is empty if it is cluster-scoped.
+	Owner, Namespace string
 	// Manager is the operator's field manager.
 	Manager string
 	// Desired are the children in the order of their composition, complete with the owner's
@@ -120,6 +120,8 @@ type Input struct {
 	Incomplete bool
 	// Known are the children that existed before, as far as they are recorded.
 	Known map[ID]bool
+	// Orphans means that a user deletes the owner without its children.
+	Orphans bool
 }
 
 // Make returns the actions: first the children in the order of Desired, which is the order of
@@ -183,7 +185,7 @@ func decide(in Input, child *unstructured.Unstructured) Action {
 
 // taken decides on an object that the operator does not own. An object that belonged to a deleted owner of the same
 // name only has to be deleted first. An object that the owner controls already, such as one of an earlier operator, is
-// adopted. An object without a controller may be adopted if the author allows it.
+// adopted. An object without a controller may be adopted if the author allows it, unless it belongs to an owner of another name.
 func taken(in Input, child *unstructured.Unstructured, live *Live) Action {
 	controller, wanted := live.Controller(), metav1.GetControllerOf(child)
 	switch {
@@ -191,7 +193,7 @@ func taken(in Input, child *unstructured.Unstructured, live *Live) Action {
 		return Action{Verb: Await, Desired: child, Live: live, Why: "belongs to an earlier object with the owner's name and must be deleted first"}
 	case controller != nil && string(controller.UID) == in.Owner && live.Owner == "" && !live.Deleting:
 		return Action{Verb: Adopt, Desired: child, Live: live, Why: "was created for the same object by another operator"}
-	case controller == nil && live.Owner == "" && !live.Deleting && in.Options[Of(child)].Has(MayAdopt):
+	case controller == nil && (live.Owner == "" || live.PartOf == child.GetLabels()[PartOfLabel]) && !live.Deleting && in.Options[Of(child)].Has(MayAdopt):
 		return Action{Verb: Adopt, Desired: child, Live: live, Why: ownerOf(live)}
 	}
 	return Action{Verb: Conflict, Desired: child, Live: live, Why: ownerOf(live)}

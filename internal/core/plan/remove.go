@@ -10,21 +10,41 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Dismantle returns the actions for an owner that is being deleted. Children that were
-// composed to be left behind are released. Children that garbage collection does not reach,
-// or that have an order among them, are deleted, each after the children that came after it. All
+// Dismantle returns the actions for an owner that is being deleted: nothing is desired. Children that were
+// composed to be left behind are released, and all children if the owner is deleted without them. Children that garbage
+// collection does not reach, or that have an order among them, are deleted, each after the children that came after it. All
 // others are left to garbage collection.
 //
 // When no action remains, nothing holds the owner any more.
-func Dismantle(owner, manager string, labelled []*Live) []Action {
-	owned := applied(owner, manager, labelled)
+func Dismantle(in Input) []Action {
+	owned := applied(in.Owner, in.Manager, in.Owned)
+	var actions []Action
+	if in.Orphans {
+		for _, live := range owned {
+			actions = append(actions, Action{Verb: Release, Live: live, Why: "has an owner that is deleted without it"})
+		}
+		return actions
+	}
 	var doomed []*Live
 	for _, live := range owned {
-		if needsHelp(live, owner, owned) {
+		if needsHelp(live, in.Owner, owned) {
 			doomed = append(doomed, live)
 		}
 	}
 	return remove(doomed, owned, "has an owner that is being deleted")
+}
+
+// Orphaned reports whether garbage collection has removed the references of all children that had one, as it does for an owner that
+// is deleted without its children before it removes the owner's finalizer for that.
+func (in Input) Orphaned() bool {
+	found := false
+	for _, live := range applied(in.Owner, in.Manager, in.Owned) {
+		if live.RefersTo(types.UID(in.Owner)) {
+			return false
+		}
+		found = found || live.Removal != RemovalOrphan && (in.Namespace == "" || in.Namespace == live.Namespace)
+	}
+	return found
 }
 
 // needsHelp reports whether garbage collection alone would not remove a child as composed.

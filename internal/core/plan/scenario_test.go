@@ -28,6 +28,8 @@ type story struct {
 	Immutable  map[string]string   `json:"immutable"`
 	Incomplete bool                `json:"incomplete"`
 	Dismantle  bool                `json:"dismantle"`
+	Orphans    bool                `json:"orphans"`
+	Namespace  string              `json:"namespace"`
 	Desired    []map[string]any    `json:"desired"`
 	Live       []map[string]any    `json:"live"`
 }
@@ -68,7 +70,9 @@ func play(t *testing.T, given string) string {
 func (s story) decide(t *testing.T, in plan.Input) []plan.Action {
 	t.Helper()
 	if s.Dismantle {
-		return plan.Dismantle(in.Owner, in.Manager, in.Owned)
+		in.Namespace = s.Namespace
+		in.Orphans = s.Orphans || in.Orphaned()
+		return plan.Dismantle(in)
 	}
 	in.Incomplete = s.Incomplete
 	in.Options, in.Unready = map[plan.ID]plan.Options{}, map[plan.ID]string{}

@@ -30,8 +30,6 @@ type Decision struct {
 	Work, Drain []int
 	// Write is the table as it should be, or nil if it is correct already.
 	Write *Table
-	// Replaced is the number of slots of the table that no member holds and that a new one replaces, or 0.
-	Replaced int
 }
 
 // Decide returns the next step of a member. It takes only slots that no member or a dead member holds, and
@@ -46,9 +44,6 @@ func Decide(v View) Decision {
 		return d
 	}
 	current, anew := v.current()
-	if anew && v.Table != nil {
-		d.Replaced = v.Table.Slots()
-	}
 	live := v.Live
 	if !v.Leaving {
 		live = append(slices.Clone(live), v.Me)

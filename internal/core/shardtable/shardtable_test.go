@@ -50,9 +50,6 @@ func tell(d Decision) string {
 	if len(d.Drain) > 0 {
 		fmt.Fprintf(&out, "drain %v\n", d.Drain)
 	}
-	if d.Replaced > 0 {
-		fmt.Fprintf(&out, "cut anew, of %d\n", d.Replaced)
-	}
 	if d.Write != nil {
 		fmt.Fprintf(&out, "write")
 		for _, holder := range d.Write.Holders {

@@ -90,15 +90,6 @@ var text = map[Kind]string{
 	Unknown:           "unknown trigger",
 }
 
-// Kinds returns all kinds.
-func Kinds() []Kind {
-	return []Kind{
-		OperatorStarted, Created, SpecChanged, MetadataChanged, StatusChanged, DeletionRequested, Deleted, Resynced,
-		ChildAppeared, ChildChanged, ChildGone, ReadAppeared, ReadChanged, ReadGone,
-		RetryAfterError, SlowRetry, StatusHeld, Delayed, Timer, External, Unknown,
-	}
-}
-
 // Object is the object of an event, unless that is the reconciled object itself.
 type Object struct {
 	Kind      string `json:"kind,omitempty"`

@@ -37,7 +37,7 @@ type Config struct {
 	Fenced bool
 }
 
-// Endpoints returns the endpoint for the children of a kind; *wire.Wire implements it.
+// Endpoints returns the endpoint for the children of a kind; *resourceclient.Wire implements it.
 type Endpoints interface {
 	Children(resourceclient.Children) (resourceclient.Endpoint, error)
 }
@@ -218,7 +218,7 @@ func (a *Applier) delete(ctx context.Context, live *plan.Live, policy metav1.Del
 	err := a.Client.Delete(ctx, bare(live), client.PropagationPolicy(policy), a.only(live))
 	if a.Fenced && apierrors.IsConflict(err) {
 		write.Failed()
-		return a.deleteNewest(ctx, live, policy)
+		return a.withNewest(ctx, live, func(newest *plan.Live) error { return a.delete(ctx, newest, policy) })
 	}
 	if err != nil {
 		write.Failed() // if the object is already gone, a watch may have shown its end

@@ -267,6 +267,18 @@ func TestFencedWritesThatAreOvertaken(t *testing.T) {
 	b.do(plan.Action{Verb: plan.Update, Desired: b.desired("3", plan.Options{}), Live: first.Live}, plan.Recreate, "15")
 }
 
+// A child that another client writes at the same time, such as garbage collection, is released all the same.
+func TestAReleaseThatIsOvertaken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, false)
+	first := b.do(plan.Action{Verb: plan.Create, Desired: b.desired("1", plan.Options{})}, plan.Create, "11")
+	b.api.refuse = apierrors.NewConflict(configMaps, "web", errors.New("it has changed"))
+	b.do(plan.Action{Verb: plan.Release, Live: first.Live}, plan.Release, "")
+	if labels := b.api.object.GetLabels(); len(labels) > 0 {
+		t.Errorf("it has the labels %v", labels)
+	}
+}
+
 // A child that was composed from an object is only written over the version that was read.
 func TestVersionsOfChildren(t *testing.T) {
 	t.Parallel()
@@ -328,12 +340,20 @@ func TestPrepare(t *testing.T) {
 	if !apply.Collected(owner, b.desired("1", plan.Options{})) {
 		t.Error("a child in the owner's namespace has no reference to it")
 	}
+	if id, err := b.Identify(owner, secret); err != nil || id != plan.Of(prepared) {
+		t.Errorf("identified as %v: %v", id, err)
+	}
+	named := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "own", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, configKind)}}}
+	if prepared, err = b.Prepare(owner, configKind, named, plan.Options{}); err != nil || len(prepared.GetOwnerReferences()) != 1 {
+		t.Errorf("a child with a reference to its owner has the references %v: %v", prepared.GetOwnerReferences(), err)
+	}
 	first, second := b.ofVersion("1"), b.ofVersion("2")
 	if first.GetResourceVersion() != "1" || first.GetAnnotations()[plan.HashAnnotation] != second.GetAnnotations()[plan.HashAnnotation] {
 		t.Errorf("with other versions, the prepared objects are %v and %v", first.Object, second.Object)
 	}
-	if id, err := b.Identify(owner, secret); err != nil || id != plan.Of(prepared) {
-		t.Errorf("identified as %v: %v", id, err)
+	wide := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "wide", UID: "w"}}
+	if _, err := b.Prepare(wide, configKind, secret, plan.Options{}); err == nil || err.Error() != "Secret s has no namespace, and its owner is cluster-scoped" {
+		t.Errorf("a child without a namespace of a cluster-scoped owner: %v", err)
 	}
 	for name, child := range map[string]client.Object{
 		"without a name": &corev1.ConfigMap{}, "without a kind": &unstructured.Unstructured{}, "of an unknown type": &metav1.PartialObjectMetadata{},

@@ -69,14 +69,14 @@ func isAnother(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
-// deleteNewest deletes a child that was written since it was read, if it still belongs to the owner.
-func (a *Applier) deleteNewest(ctx context.Context, live *plan.Live, policy metav1.DeletionPropagation) error {
+// withNewest repeats the removal of a child that was written since it was read, if it still belongs to the owner.
+func (a *Applier) withNewest(ctx context.Context, live *plan.Live, remove func(*plan.Live) error) error {
 	newest, err := a.Read(ctx, live)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("look at %s: %w", live.ID(), err)
 	}
 	if err != nil || newest.UID != live.UID || newest.Owner != live.Owner {
-		return nil // the child to delete is already gone
+		return nil // the child to remove is already gone
 	}
-	return a.delete(ctx, newest, policy)
+	return remove(newest)
 }

@@ -21,7 +21,7 @@ import (
 
 // Prepare returns the object to apply for a composed child: with its kind, with the owner's namespace unless it has one, with
 // the labels by which it is found, with an owner reference if garbage collection can use it, and with a hash of all this. The
-// child itself is not changed. A resource version is kept, but is no part of the hash. The error is an *InvalidError if the child is not valid, and a *wire.MissingKindError if the
+// child itself is not changed. A resource version is kept, but is no part of the hash. The error is an *InvalidError if the child is not valid, and a *resourceclient.MissingKindError if the
 // cluster does not have its kind.
 func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, child client.Object, options plan.Options) (*unstructured.Unstructured, error) {
 	object, err := a.Fields(child)
@@ -64,7 +64,8 @@ func (a *Applier) mark(owner client.Object, kind schema.GroupVersionKind, object
 		return
 	}
 	if reaches(owner, object) {
-		object.SetOwnerReferences(append(object.GetOwnerReferences(), *metav1.NewControllerRef(owner, kind)))
+		others := slices.DeleteFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner.GetUID() })
+		object.SetOwnerReferences(append(others, *metav1.NewControllerRef(owner, kind)))
 	}
 }
 
@@ -90,6 +91,8 @@ func (a *Applier) place(owner client.Object, object *unstructured.Unstructured) 
 		return err
 	case !namespaced:
 		object.SetNamespace("")
+	case object.GetNamespace() == "" && owner.GetNamespace() == "":
+		return &InvalidError{Message: fmt.Sprintf("%s %s has no namespace, and its owner is cluster-scoped", object.GetKind(), object.GetName())}
 	case object.GetNamespace() == "":
 		object.SetNamespace(owner.GetNamespace())
 	}

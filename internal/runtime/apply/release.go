@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +38,11 @@ func (a *Applier) release(ctx context.Context, live *plan.Live) error {
 	err = a.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a.Manager))
 	if err != nil {
 		write.Failed()
+	}
+	if apierrors.IsConflict(err) { // garbage collection, for example, removes references at the same time
+		return a.withNewest(ctx, live, func(newest *plan.Live) error { return a.release(ctx, newest) })
+	}
+	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("release %s: %w", live.ID(), err))
 	}
 	released := *live

@@ -2,7 +2,6 @@ package author
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,12 +45,11 @@ type everywhere struct {
 }
 
 // End ends the reads in all clusters, including clusters in which this reconcile did not read.
-func (e everywhere) End(ctx context.Context) error {
-	err := e.Reads.End(ctx)
+func (e everywhere) End() {
+	e.Reads.End()
 	for _, other := range e.others {
-		err = errors.Join(err, other.End(ctx))
+		other.End()
 	}
-	return err
 }
 
 // nowhere is an unknown cluster.
@@ -75,4 +73,4 @@ func (n nowhere) List(context.Context, client.ObjectList, watches.Selection) err
 
 func (n nowhere) Get(context.Context, client.Object) (bool, error) { return false, n.err() }
 
-func (n nowhere) End(context.Context) error { return nil }
+func (n nowhere) End() {}

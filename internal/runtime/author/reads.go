@@ -22,5 +22,5 @@ type Reads interface {
 	// Get reads one object by its name, and returns false if it does not exist.
 	Get(ctx context.Context, object client.Object) (bool, error)
 	// End releases the watches that only earlier reconciles of the same object used.
-	End(ctx context.Context) error
+	End()
 }

@@ -29,12 +29,14 @@ type Roles[T client.Object] struct {
 	ComposeExternal func(ctx context.Context, object T, out *ExternalComposition) error
 }
 
-// UpgradeContext is passed to Upgrade.
+// UpgradeContext is the context of an Upgrade.
 type UpgradeContext struct {
-	// From is the version of the operator that last reconciled the object. It is empty if that version had no name. To is the
-	// current version.
+	// From is the version of the operator that reconciled the object last, or "" if that version had no name. To is the
+	// version of this operator.
 	From, To string
-	// Key is the same for all attempts to upgrade the object from that version: 32 hexadecimal digits.
+	// Key is 32 hexadecimal digits that are the same for all attempts to upgrade the object from that version, in any
+	// process, until the upgrade is recorded, and differ from those of any other object. Use it to find objects that an
+	// earlier attempt created.
 	Key string
 	// Client reads and writes without a cache.
 	Client client.Client

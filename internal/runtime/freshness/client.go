@@ -17,22 +17,32 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Client returns a client that reads and writes like inner, and reads its own writes. inner reads objects from the cache, and
-// unstructured objects from the API server, which is the default of controller-runtime.
-func (o *Overlay) Client(inner client.Client, from cache.Cache) client.Client {
-	return overlaid{Client: inner, overlay: o, from: from}
+// Client returns a client that reads and writes like inner, and reads its own writes. inner reads objects from the cache, except those of
+// the uncached kinds. Unstructured objects are read from the API server, which is the default of controller-runtime.
+func (o *Overlay) Client(inner client.Client, from cache.Cache, uncached ...client.Object) client.Client {
+	c := overlaid{Client: inner, overlay: o, from: from, uncached: map[schema.GroupVersionKind]bool{}}
+	for _, example := range uncached {
+		if f, err := o.formOf(example); err == nil {
+			c.uncached[f.GroupVersionKind] = true
+		}
+	}
+	return c
 }
 
 type overlaid struct {
 	client.Client
-	overlay *Overlay
-	from    cache.Cache
+	overlay  *Overlay
+	from     cache.Cache
+	uncached map[schema.GroupVersionKind]bool
 }
+
+// passes reports whether a form is read from the API server.
+func (c overlaid) passes(f form) bool { return f.as == loose || c.uncached[f.GroupVersionKind] }
 
 // Get implements client.Reader.
 func (c overlaid) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	f, err := c.overlay.formOf(object)
-	if err != nil || f.as == loose {
+	if err != nil || c.passes(f) {
 		return c.Client.Get(ctx, key, object, options...)
 	}
 	if err := c.overlay.follow(ctx, c.from, f, object); err != nil {
@@ -61,10 +71,10 @@ func (c overlaid) Get(ctx context.Context, key client.ObjectKey, object client.O
 // List implements client.Reader.
 func (c overlaid) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	f, err := c.overlay.formOf(list)
-	if err != nil || f.as == loose {
+	f.Kind = singular(f.Kind)
+	if err != nil || c.passes(f) {
 		return c.Client.List(ctx, list, options...)
 	}
-	f.Kind = singular(f.Kind)
 	example, err := c.overlay.example(f)
 	if err != nil {
 		return err
@@ -155,7 +165,7 @@ func (c overlaid) write(object client.Object, dryRun []string, send func() error
 func (o *Overlay) begin(kind schema.GroupVersionKind, name types.NamespacedName) map[form]*Flight[objectKey, client.Object] {
 	flights := map[form]*Flight[objectKey, client.Object]{}
 	for _, f := range []form{{kind, typed}, {kind, metadata}} {
-		if o.follows(f) {
+		if watches := o.follows(f); watches != nil && watches.of(objectKey{f, name}) != nil {
 			flights[f] = o.ledger.Begin(objectKey{f, name}, 0)
 		}
 	}

@@ -3,10 +3,13 @@ package freshness_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -52,11 +55,15 @@ func (b *bench) pass() {
 	}
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t *testing.T, more ...string) *bench {
 	t.Helper()
 	env := localtest.Shared(t)
-	b := &bench{T: t, namespace: env.Namespace, overlay: freshness.NewOverlay(scheme.Scheme, []string{env.Namespace}), gate: &localtest.Gate{}}
-	made, err := cache.New(b.gate.Config(env.Config), cache.Options{Scheme: scheme.Scheme, DefaultNamespaces: map[string]cache.Config{env.Namespace: {}}})
+	namespaces := map[string]cache.Config{env.Namespace: {}}
+	for _, name := range more {
+		namespaces[name] = cache.Config{}
+	}
+	b := &bench{T: t, namespace: env.Namespace, overlay: freshness.NewOverlay(scheme.Scheme), gate: &localtest.Gate{Of: func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/"+env.Namespace+"/") }}}
+	made, err := cache.New(b.gate.Config(env.Config), cache.Options{Scheme: scheme.Scheme, DefaultNamespaces: namespaces})
 	b.must(err)
 	held := b.overlay.Cache(made)
 	b.must(held.IndexField(t.Context(), &corev1.ConfigMap{}, "size", sizeOf))
@@ -263,6 +270,38 @@ func TestOnlyWritesThatMatterAreKept(t *testing.T) {
 		t.Errorf("%d writes are kept", kept)
 	}
 	b.lists(nil)
+}
+
+// Of several namespaces, one may be behind while another one is not.
+func TestReadsShowOwnWritesInEachNamespace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, metav1.NamespaceDefault)
+	b.must(b.Create(t.Context(), b.config("a", "red")))
+	b.drained()
+	b.gate.Shut()
+	defer b.gate.Open()
+	b.must(b.Create(t.Context(), b.config("b", "red")))
+	far := b.config(b.namespace, "red")
+	far.Namespace = metav1.NamespaceDefault
+	b.must(b.direct.Create(t.Context(), far))
+	defer func() { b.must(b.direct.Delete(context.WithoutCancel(t.Context()), far)) }()
+	localtest.Eventually(t, "the watch of the other namespace to go on", func(ctx context.Context) error {
+		return b.Get(ctx, client.ObjectKeyFromObject(far), &corev1.ConfigMap{})
+	})
+	b.lists([]string{"a", "b"})
+	b.read("b")
+}
+
+// Kinds that the client does not cache are read from the API server, without a watch.
+func TestKindsThatAreNotCached(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Client = b.overlay.Client(b.direct, nil, &corev1.Secret{}) // nil: it has no cache to ask for a watch
+	var list corev1.SecretList
+	b.must(b.List(t.Context(), &list, client.InNamespace(b.namespace)))
+	if err := b.Get(t.Context(), client.ObjectKey{Namespace: b.namespace, Name: "none"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a Secret that does not exist: %v", err)
+	}
 }
 
 // The watch may show a write after the cache was read. The ledger drops the write then.

@@ -19,12 +19,11 @@ import (
 
 // Overlay makes a client that reads from a cache read its own writes.
 type Overlay struct {
-	scheme     *runtime.Scheme
-	namespaces []string
-	ledger     *Ledger[objectKey, client.Object]
+	scheme *runtime.Scheme
+	ledger *Ledger[objectKey, client.Object]
 
 	mu       sync.Mutex
-	followed map[form]bool
+	followed map[form]*lanes
 	indexes  map[indexed]client.IndexerFunc
 }
 
@@ -53,10 +52,10 @@ type indexed struct {
 	field string
 }
 
-// NewOverlay returns an overlay without writes. The cache contains the objects of these namespaces, or of all if there are none.
-func NewOverlay(scheme *runtime.Scheme, namespaces []string) *Overlay {
+// NewOverlay returns an overlay without writes.
+func NewOverlay(scheme *runtime.Scheme) *Overlay {
 	return &Overlay{
-		scheme: scheme, namespaces: namespaces, followed: map[form]bool{}, indexes: map[indexed]client.IndexerFunc{},
+		scheme: scheme, followed: map[form]*lanes{}, indexes: map[indexed]client.IndexerFunc{},
 		ledger: New[objectKey](Config[client.Object]{Form: func(o client.Object) Form { return FormOf(o) }, Deleting: deleting}),
 	}
 }
@@ -78,7 +77,7 @@ func (o *Overlay) formOf(object runtime.Object) (form, error) {
 
 // follow reports to the ledger what the watch of a form shows, from the first read on. example is an object of the form.
 func (o *Overlay) follow(ctx context.Context, from cache.Cache, f form, example client.Object) error {
-	if o.follows(f) {
+	if o.follows(f) != nil {
 		return nil
 	}
 	informer, err := from.GetInformer(ctx, example)
@@ -87,69 +86,102 @@ func (o *Overlay) follow(ctx context.Context, from cache.Cache, f form, example 
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.followed[f] {
+	if o.followed[f] != nil {
 		return nil
 	}
-	lanes := o.lanes(from, f, informer)
+	watches := o.lanes(from, f, informer)
 	note := func(of any, gone bool) {
-		object, ok := end(of).(client.Object)
+		object, ok := Last(of).(client.Object)
 		if !ok {
 			return
 		}
-		watch, key := lanes[o.lane(object.GetNamespace())], objectKey{f, client.ObjectKeyFromObject(object)}
-		if gone {
+		key := objectKey{f, client.ObjectKeyFromObject(object)}
+		switch watch := watches.of(key); {
+		case watch == nil:
+		case gone:
 			watch.Gone(key, FormOf(object))
-			return
+		default:
+			watch.Shown(key, FormOf(object), nil)
 		}
-		watch.Shown(key, FormOf(object), nil)
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { note(o, false) },
 		UpdateFunc: func(_, after any) { note(after, false) },
 		DeleteFunc: func(o any) { note(o, true) },
 	})
-	o.followed[f] = err == nil
+	if err == nil {
+		o.followed[f] = watches
+	}
 	return err
 }
 
-// lane returns the namespace by which an object's watch is found. One watch may cover all namespaces.
-func (o *Overlay) lane(namespace string) string {
-	if len(o.namespaces) == 0 {
-		return ""
-	}
-	return namespace
+// lanes are the watches of a form: one, or one for each namespace, from the first event or write there on.
+type lanes struct {
+	one    bool
+	covers func(objectKey) bool
+	begin  func(namespace string) *Watch[objectKey, client.Object]
+
+	mu      sync.Mutex
+	watches map[string]*Watch[objectKey, client.Object]
 }
 
-// lanes returns the watches of a form, by namespace. Cluster-scoped objects have their own watch.
-func (o *Overlay) lanes(from cache.Cache, f form, informer cache.Informer) map[string]*Watch[objectKey, client.Object] {
-	lanes := map[string]*Watch[objectKey, client.Object]{}
-	cache := Cache[objectKey]{Form: func(key objectKey) Form {
+// of returns the watch of an object, or nil if no watch covers its namespace. Cluster-scoped objects have their own watch.
+func (l *lanes) of(key objectKey) *Watch[objectKey, client.Object] {
+	namespace := key.Namespace
+	if l.one {
+		namespace = ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.watches[namespace] == nil && (l.one || l.covers(key)) {
+		l.watches[namespace] = l.begin(namespace)
+	}
+	return l.watches[namespace]
+}
+
+// lanes returns the watches of a form.
+func (o *Overlay) lanes(from cache.Cache, f form, informer cache.Informer) *lanes {
+	read := func(key objectKey) (Form, error) {
 		found, err := o.example(key.form)
-		if err != nil || from.Get(context.Background(), key.NamespacedName, found) != nil {
-			return Form{}
+		if err == nil {
+			err = from.Get(context.Background(), key.NamespacedName, found)
 		}
-		return FormOf(found)
+		if err != nil {
+			return Form{}, err
+		}
+		return FormOf(found), nil
+	}
+	cache := Cache[objectKey]{Form: func(key objectKey) Form {
+		found, _ := read(key)
+		return found
 	}}
-	if one, ok := informer.(interface{ GetStore() toolscache.Store }); ok { // covers all namespaces
-		cache.Version = func() uint64 { return resourceclient.Revision(one.GetStore().LastStoreSyncResourceVersion()) }
+	whole, one := informer.(interface{ GetStore() toolscache.Store }) // covers all namespaces
+	if one {
+		cache.Version = func() uint64 { return resourceclient.Revision(whole.GetStore().LastStoreSyncResourceVersion()) }
 	}
-	for _, namespace := range append([]string{""}, o.namespaces...) {
-		covers := func(key objectKey, _ client.Object) bool { return key.form == f && o.lane(key.Namespace) == namespace }
-		lanes[namespace] = o.ledger.Watch(covers, cache, func(client.Object) {})
+	return &lanes{
+		one: one, watches: map[string]*Watch[objectKey, client.Object]{},
+		covers: func(key objectKey) bool {
+			_, err := read(key)
+			return client.IgnoreNotFound(err) == nil
+		},
+		begin: func(namespace string) *Watch[objectKey, client.Object] {
+			covers := func(key objectKey, _ client.Object) bool { return key.form == f && (one || key.Namespace == namespace) }
+			return o.ledger.Watch(covers, cache, func(client.Object) {})
+		},
 	}
-	return lanes
 }
 
-// end returns the last known state of a deleted object.
-func end(of any) any {
+// Last returns the last known state of a deleted object.
+func Last(of any) any {
 	if tombstone, ok := of.(toolscache.DeletedFinalStateUnknown); ok {
 		return tombstone.Obj
 	}
 	return of
 }
 
-// follows reports whether a form is read.
-func (o *Overlay) follows(f form) bool {
+// follows returns the watches of a form, or nil if it is not read.
+func (o *Overlay) follows(f form) *lanes {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.followed[f]

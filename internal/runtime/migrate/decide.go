@@ -11,8 +11,20 @@ import (
 )
 
 // Settle is how long a definition must be unchanged before objects are written. By then each API server must know it: a
-// server that does not would store the older version again.
-const Settle = 5 * time.Second
+// server that does not would store the older version again. The clocks of API servers, which date changes, differ from the
+// operator's by less than skew.
+const (
+	Settle = 5 * time.Second
+	skew   = time.Hour
+)
+
+// Settled returns when each API server knows a definition that this process has seen unchanged since a time.
+func Settled(changed, seen time.Time) time.Time {
+	if seen.Sub(changed) >= skew {
+		return seen
+	}
+	return seen.Add(Settle)
+}
 
 // Definition contains the data of a CustomResourceDefinition that matters for a migration.
 type Definition struct {
@@ -33,11 +45,6 @@ type Definition struct {
 // Older returns the versions to remove from storedVersions.
 func (d Definition) Older() []string {
 	return slices.DeleteFunc(slices.Clone(d.Stored), func(version string) bool { return version == d.Storage })
-}
-
-// wait returns how much longer to wait for the definition to settle. Clocks may differ.
-func (d Definition) wait(now time.Time) time.Duration {
-	return min(max(Settle-now.Sub(d.Changed), 0), Settle)
 }
 
 // Mark is the progress of a migration: objects whose resource version is greater than At were written since the migration

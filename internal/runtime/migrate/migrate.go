@@ -55,6 +55,8 @@ type Migration struct {
 
 	limiter *rate.Limiter
 	told    string // the last error that was logged
+	known   string // the identity of the definition
+	since   time.Time
 }
 
 // NeedLeaderElection implements controller-runtime's LeaderElectionRunnable.
@@ -95,7 +97,10 @@ func (m *Migration) Run(ctx context.Context) error {
 	if err := m.Definitions.MayStrike(ctx, d); err != nil {
 		return err
 	}
-	m.sleep(ctx, d.wait(m.clock().Now()))
+	if now := m.clock().Now(); m.known != d.Identity {
+		m.known, m.since = d.Identity, now
+	}
+	m.sleep(ctx, Settled(d.Changed, m.since).Sub(m.clock().Now()))
 	mark, count, err := m.rewriteAll(ctx, d)
 	if err != nil {
 		return err

@@ -175,7 +175,7 @@ func (c *carrier) remember(action, done plan.Action) {
 		if done.Verb == plan.Update {
 			c.known.duels.Updated(done.ID(), action.Desired.GetAnnotations()[plan.HashAnnotation], c.clock.Now())
 		}
-	case plan.Release:
+	case plan.Release, plan.Delete:
 		c.known.duels.Forget(done.ID())
 	}
 	switch {

@@ -13,21 +13,21 @@ import (
 
 // fetch reads the object. The reconcile of a deleted object stops here.
 func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (*object[T], outcome.Outcome, error) {
-	read, err := newObject[T](r.kind)
+	read, err := NewObject[T](r.kind)
 	if err != nil {
 		return nil, outcome.Done(), err
 	}
 	err = r.Client.Get(ctx, p.request.NamespacedName, read)
 	if apierrors.IsNotFound(err) {
 		forget(r, p)
-		return nil, outcome.Stop(0), p.reads.End(ctx) // nothing reads for it any more
+		return nil, outcome.Stop(0), nil
 	}
 	if err != nil {
 		return nil, outcome.Done(), err
 	}
 	if r.Selected != nil && !r.Selected(read) {
 		forget(r, p)
-		return nil, outcome.Stop(0), p.reads.End(ctx)
+		return nil, outcome.Stop(0), nil
 	}
 	object := objectOf(r, p, read)
 	p.known.becomes(read.GetUID())
@@ -48,10 +48,11 @@ func fill[T client.Object](ctx context.Context, roles author.Roles[T], object *o
 	return nil
 }
 
-// forget drops the stored data of an object that was deleted, or that is no longer selected.
+// forget drops the stored data of an object that was deleted, or that is no longer selected. Nothing reads for it any more.
 func forget[T client.Object](r *Reconciler[T], p *pass[T]) {
 	key := p.request.NamespacedName
 	p.known.readiness.Forget(r.kind.Kind)
 	r.objects.forget(key)
 	r.keeper.Forget(key)
+	p.reads.End()
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -31,6 +33,7 @@ func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outco
 	if !p.object.deleting() {
 		return outcome.Done(), holdCleanup(ctx, r, p.object)
 	}
+	warnOfForeground(p)
 	if o, err := cleanUp(ctx, r, p); err != nil || o.Kind() != outcome.KindDone {
 		return o, err
 	}
@@ -48,6 +51,15 @@ func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outco
 		controllerutil.RemoveFinalizer(o, ExternalFinalizer)
 		retire(o, r.Retired)
 	}))
+}
+
+// warnOfForeground announces that garbage collection does not wait for the finalizers of an object that is deleted in the foreground.
+func warnOfForeground[T client.Object](p *pass[T]) {
+	held := func(name string) bool { return controllerutil.ContainsFinalizer(p.object.now, name) }
+	if held(metav1.FinalizerDeleteDependents) && (held(Finalizer) || held(CleanupFinalizer)) {
+		p.announce("Delete", []author.Event{{Type: corev1.EventTypeWarning, Reason: "ForegroundDeletion", Message: "garbage collection deletes children at once, " +
+			"regardless of their order and of cleanup, because the object is deleted with --cascade=foreground"}})
+	}
 }
 
 // holdCleanup sets the finalizer before anything is made for the object, and removes it if the composer no longer
@@ -102,12 +114,29 @@ func dismantle[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T
 	if err != nil {
 		return outcome.Done(), err
 	}
-	actions := plan.Dismantle(string(p.object.now.GetUID()), r.Manager, seen.owned)
+	actions := plan.Dismantle(deletionOf(r, p, seen))
 	if len(actions) == 0 {
 		return outcome.Done(), nil
 	}
 	_, o := carrierOf(r, p).carryOut(ctx, seen, actions)
 	return outcome.Combine(outcome.Wait(ReasonDeleting, beforeIt(actions)), o), nil
+}
+
+// deletionOf returns how an object is deleted.
+func deletionOf[T client.Object](r *Reconciler[T], p *pass[T], seen children) plan.Input {
+	owner := p.object.now
+	d := plan.Input{Owner: string(owner.GetUID()), Namespace: owner.GetNamespace(), Manager: r.Manager, Owned: seen.owned}
+	if orphans(owner) || d.Orphaned() {
+		r.objects.orphan(p.request.NamespacedName, owner.GetUID())
+	}
+	d.Orphans = r.objects.orphaned(p.request.NamespacedName, owner.GetUID())
+	return d
+}
+
+// orphans reports whether a user deleted an object without its children, as kubectl delete --cascade=orphan does, and garbage collection
+// has not removed their references yet.
+func orphans(object client.Object) bool {
+	return object.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(object, metav1.FinalizerOrphanDependents)
 }
 
 // beforeIt describes what an object that is being deleted waits for.

@@ -107,11 +107,11 @@ func (o *object[T]) releaseSteps(ctx context.Context) error {
 }
 
 // writeLocked writes on condition that no other client has written the object since it was read, unless that write left the
-// journal unchanged.
+// object itself and its journal unchanged. A conflict is returned if another process may own the object by now, and no journal shows that.
 func (o *object[T]) writeLocked(ctx context.Context, write func() error) error {
 	var err error
 	for range lockedTries {
-		if err = write(); !apierrors.IsConflict(err) || journalOf(o.before) == nil {
+		if err = write(); !apierrors.IsConflict(err) || o.shared && journalOf(o.before) == nil {
 			return err
 		}
 		if err := o.confirm(ctx); err != nil {
@@ -121,19 +121,28 @@ func (o *object[T]) writeLocked(ctx context.Context, write func() error) error {
 	return err
 }
 
-// confirm returns durable.ErrSuperseded if the journal is no longer the one that the reconcile read. Later writes are based
-// on the current object.
+// confirm returns durable.ErrSuperseded if the journal is no longer the one that the reconcile read, and errOvertaken if an object without
+// a journal is not. Later writes are based on the current object.
 func (o *object[T]) confirm(ctx context.Context) error {
 	now, err := current(ctx, o)
-	if client.IgnoreNotFound(err) != nil {
+	switch same := err == nil && now.GetUID() == o.now.GetUID() && sameJournal(now, o.before); {
+	case !same && journalOf(o.before) == nil:
+		return errOvertaken
+	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("read the journal of %s: %w", o.id, err)
-	}
-	if err != nil || now.GetUID() != o.now.GetUID() || !journal.Same(*journalOf(now), *journalOf(o.before)) {
+	case !same:
 		return durable.ErrSuperseded
 	}
 	o.before.SetResourceVersion(now.GetResourceVersion())
 	o.before.SetFinalizers(now.GetFinalizers())
+	rebase(o, now)
 	return nil
+}
+
+// sameJournal reports whether two states of an object have the same journal, or their kind has none.
+func sameJournal(now, before any) bool {
+	known := journalOf(before)
+	return known == nil || journal.Same(*journalOf(now), *known)
 }
 
 // journalOf returns the field Status.Journal of object, a pointer to a struct, or nil if it has none.

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/operon-framework/operon/durable/journal"
 	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/plan"
@@ -120,12 +119,12 @@ func (o *object[T]) tryMetadata(ctx context.Context, edit func(client.Object)) e
 // has decided may no longer be right.
 var errOvertaken = errors.New("the object has changed since it was read")
 
-// current reads the object from the API server: its metadata, and its journal if it has one.
+// current reads the object from the API server, only its metadata if its status belongs to other managers.
 func current[T client.Object](ctx context.Context, o *object[T]) (client.Object, error) {
-	if journalOf(o.before) == nil {
+	if o.detached != nil {
 		return o.metadata(ctx)
 	}
-	now, err := newObject[T](o.kind)
+	now, err := NewObject[T](o.kind)
 	if err != nil {
 		return nil, err
 	}
@@ -144,10 +143,11 @@ func (o *object[T]) reread(ctx context.Context, annotations ...string) bool {
 			return false
 		}
 	}
-	if known := journalOf(o.before); known != nil && !journal.Same(*journalOf(now), *known) {
+	if !sameJournal(now, o.before) {
 		return false
 	}
 	o.renew(now)
+	rebase(o, now)
 	return true
 }
 

@@ -176,12 +176,25 @@ func (p *pass[T]) generation() int64 {
 	return p.object.now.GetGeneration()
 }
 
+// lifeKey is the context key of the life of the operator.
+type lifeKey struct{}
+
+// During returns a context for an operator whose running reconciles may not finish after its life has ended: for example, another replica
+// leads by then.
+func During(ctx, life context.Context) context.Context {
+	return context.WithValue(ctx, lifeKey{}, life)
+}
+
 // finish returns a context for a reconcile that outlives the operator's context by some time, so that
 // writes are not cut off halfway, and reads not reported as failed. Only the first read of a whole kind is
 // given up earlier: nothing is lost with it, and it may never end if the API server is unreachable. The context ends after
-// release, and at once if the object belongs to another replica.
+// release, and at once if the object belongs to another replica, or with the life of the operator.
 func finish(ctx context.Context) (_ context.Context, release func()) {
 	own, cancel := context.WithCancel(watches.Until(context.WithoutCancel(ctx), ctx))
+	abandoned := func() bool { return true }
+	if life, ok := ctx.Value(lifeKey{}).(context.Context); ok {
+		abandoned = context.AfterFunc(life, cancel)
+	}
 	stopped := context.AfterFunc(ctx, func() {
 		if shard.Lost(ctx) {
 			cancel()
@@ -191,6 +204,7 @@ func finish(ctx context.Context) (_ context.Context, release func()) {
 		context.AfterFunc(own, func() { timer.Stop() })
 	})
 	return own, func() {
+		abandoned()
 		stopped()
 		cancel()
 	}

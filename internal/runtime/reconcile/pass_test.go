@@ -1,9 +1,11 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
@@ -18,6 +20,27 @@ func TestReturnedErrorsAreCut(t *testing.T) {
 	}
 	if !errors.Is(err, cause) {
 		t.Error("the cause is lost")
+	}
+}
+
+// A reconcile may finish after the operator has to stop, but not after its life.
+func TestReconcilesEndWithTheOperator(t *testing.T) {
+	t.Parallel()
+	life, end := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(During(t.Context(), life))
+	own, release := finish(ctx)
+	defer release()
+	stop()
+	select {
+	case <-own.Done():
+		t.Error("it ends when the operator has to stop")
+	case <-time.After(10 * time.Millisecond):
+	}
+	end()
+	select {
+	case <-own.Done():
+	case <-time.After(time.Second):
+		t.Error("it continues after the life of the operator")
 	}
 }
 

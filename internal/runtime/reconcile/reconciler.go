@@ -136,7 +136,7 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	r.applier = apply.New(apply.Config{
 		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Writes: cfg.Writes, Children: r.kinds.children, Fenced: cfg.Mine != nil,
 	})
-	object, err := newObject[T](cfg.Kind)
+	object, err := NewObject[T](cfg.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -168,8 +168,8 @@ func checkStatus[T client.Object](cfg Config[T], object T) error {
 	return checkWorker(cfg.Roles, object)
 }
 
-// newObject returns an empty T of a kind.
-func newObject[T client.Object](of schema.GroupVersionKind) (T, error) {
+// NewObject returns an empty T of a kind.
+func NewObject[T client.Object](of schema.GroupVersionKind) (T, error) {
 	kind := reflect.TypeFor[T]()
 	if kind.Kind() != reflect.Pointer {
 		return *new(T), fmt.Errorf("%s is not a pointer to a struct", kind)
@@ -193,12 +193,15 @@ func (r *Reconciler[T]) Trigger(key types.NamespacedName, why trigger.Cause) {
 // Handler returns the event handler that queues the objects of the reconciler's kind for their watch events,
 // except for those of the status and of own finalizers that their own reconciles wrote.
 func (r *Reconciler[T]) Handler() handler.EventHandler {
-	stopUnwanted := func(object client.Object) {
+	seen := func(object client.Object) {
 		if unwanted(r.Roles, object) {
 			r.objects.stopWork(client.ObjectKeyFromObject(object))
 		}
+		if orphans(object) {
+			r.objects.orphan(client.ObjectKeyFromObject(object), object.GetUID())
+		}
 	}
-	return r.triggers.Handler(stopUnwanted, func(before, after client.Object) bool {
+	return r.triggers.Handler(seen, func(before, after client.Object) bool {
 		return r.echoes.Is(after, changed(before, after))
 	})
 }

@@ -70,7 +70,7 @@ func (r rehearsal[T]) plan(ctx context.Context, p *pass[T]) ([]plan.Action, outc
 	if !controllerutil.ContainsFinalizer(p.object.now, Finalizer) {
 		return nil, outcome.Done(), nil
 	}
-	return plan.Dismantle(string(p.object.now.GetUID()), r.Manager, p.seen.owned), outcome.Done(), nil
+	return plan.Dismantle(deletionOf(r.Reconciler, p, p.seen)), outcome.Done(), nil
 }
 
 // ask sends the applies as dry runs, which show what a plan cannot know: that a
@@ -120,14 +120,14 @@ func (r rehearsal[T]) askFor(ctx context.Context, action plan.Action) (plan.Acti
 }
 
 // show shows the preview if it differs from the last one. It writes nothing.
-func (r rehearsal[T]) show(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+func (r rehearsal[T]) show(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
 	made := report.NewPreview(p.object.id, p.actions, p.outside.deeds, p.outcome())
 	if last := p.known.preview; last == nil || !last.Equal(made) {
 		p.known.preview = &made
 		r.DryRun(made)
 	}
-	if p.ends() {
-		return outcome.Done(), nil
+	if !p.ends() {
+		p.reads.End()
 	}
-	return outcome.Done(), p.reads.End(ctx)
+	return outcome.Done(), nil
 }

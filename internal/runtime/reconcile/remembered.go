@@ -23,10 +23,10 @@ type objects struct {
 }
 
 // remembered is the stored data about one object. Only its reconcile uses it, and the work queue
-// runs one at a time; stopWork is guarded by the lock of objects.
+// runs one at a time; the last two fields are guarded by the lock of objects.
 type remembered struct {
 	uid types.UID
-	// pace and duels belong to an object; another one of the same name starts with new ones.
+	// pace, duels and family belong to an object; another one of the same name starts with new ones.
 	pace  queue.Pace
 	duels dueling.Ledger
 	// status is the report about an object whose own status belongs to other managers.
@@ -42,6 +42,8 @@ type remembered struct {
 	announced map[string][]author.Event
 	// cleanedUp reports that the author's Finalize has succeeded. It is not called again.
 	cleanedUp bool
+	// orphaned is the UID of the object if it is deleted without its children: garbage collection removes the finalizer that says so.
+	orphaned types.UID
 	// stopWork ends the running step of the object's work; nil means that none runs.
 	stopWork context.CancelFunc
 }
@@ -50,6 +52,11 @@ type remembered struct {
 func (o *objects) get(key types.NamespacedName) *remembered {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.locked(key)
+}
+
+// locked is get for those who hold the lock.
+func (o *objects) locked(key types.NamespacedName) *remembered {
 	if o.known == nil {
 		o.known = map[types.NamespacedName]*remembered{}
 	}
@@ -64,6 +71,20 @@ func (o *objects) forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.known, key)
+}
+
+// orphan records that an object is deleted without its children.
+func (o *objects) orphan(key types.NamespacedName, uid types.UID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.locked(key).orphaned = uid
+}
+
+// orphaned reports whether orphan was called for an object.
+func (o *objects) orphaned(key types.NamespacedName, uid types.UID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.locked(key).orphaned == uid
 }
 
 // beginWork returns a context that ends when the work on an object is no longer wanted.
@@ -93,7 +114,7 @@ func (o *objects) stopWork(key types.NamespacedName) {
 // becomes records the UID that the object was read with.
 func (k *remembered) becomes(uid types.UID) {
 	if k.uid != uid {
-		k.uid, k.pace, k.duels, k.announced, k.status, k.cleanedUp = uid, queue.Pace{}, dueling.Ledger{}, nil, condition.Detached{}, false
+		k.uid, k.pace, k.duels, k.family, k.announced, k.status, k.cleanedUp = uid, queue.Pace{}, dueling.Ledger{}, apply.Family{}, nil, condition.Detached{}, false
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/queue"
 )
 
@@ -56,6 +58,33 @@ func TestPaceIsThatOfAnObject(t *testing.T) {
 	}
 	if left := take("two"); left != 0 {
 		t.Errorf("an object that was forgotten waits %s", left)
+	}
+}
+
+// Another object of the same name has not lost the children of its predecessor.
+func TestChildrenAreThoseOfAnObject(t *testing.T) {
+	t.Parallel()
+	var k remembered
+	k.becomes("one")
+	child := &plan.Live{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Name: "a"}
+	k.family.Saw(child)
+	if k.becomes("one"); !k.family.Knows(child.ID()) {
+		t.Error("the child of the object is forgotten")
+	}
+	if k.becomes("two"); k.family.Knows(child.ID()) {
+		t.Error("the child of the predecessor is remembered")
+	}
+}
+
+// An object that is deleted without its children stays that, and its successor is not.
+func TestOrphansAreThoseOfAnObject(t *testing.T) {
+	t.Parallel()
+	var all objects
+	key := types.NamespacedName{Name: "a"}
+	all.orphan(key, "one")
+	all.get(key).becomes("one")
+	if !all.orphaned(key, "one") || all.orphaned(key, "two") {
+		t.Error("the wrong object is deleted without its children")
 	}
 }
 

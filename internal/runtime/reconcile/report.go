@@ -50,10 +50,8 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outc
 	if object.detached == nil || before.Type != "" || found.ready.After.Status != metav1.ConditionTrue { // no events after each restart
 		p.entry.Events.Ready(found.ready, p.outcome().Kind())
 	}
-	if !p.ends() {
-		if err := p.reads.End(ctx); err != nil {
-			return found, outcome.Done(), err
-		}
+	if observed := p.ended[len(p.ended)-1]; p.applied.live != nil && observed.Err() == nil { // everything was read
+		p.reads.End()
 	}
 	p.entry.Events.Send(r.Events, object.now)
 	return p.writeReport(ctx, found, r.Events, now)

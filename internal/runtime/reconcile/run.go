@@ -53,7 +53,7 @@ func (s step[T]) failed(p *pass[T], shared bool, err error) outcome.Outcome {
 	if p.interrupted() {
 		return outcome.Stop(0)
 	}
-	if shared && apierrors.IsConflict(err) {
+	if (shared || s.name == stepReport) && apierrors.IsConflict(err) {
 		return outcome.Stop(timing.firstLook) // another client wrote in the meantime, which the cache is about to deliver
 	}
 	if errors.Is(err, errOvertaken) {

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/durable"
-	"github.com/operon-framework/operon/durable/journal"
 	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
@@ -45,15 +44,10 @@ func (o *object[T]) writeStatus(ctx context.Context) error {
 	return o.unlessGone(ctx, err)
 }
 
-// patchStatus is the only place that writes a status. If its journal changes, the write fails if another client
-// has written since.
+// patchStatus is the only place that writes a status. A merge patch replaces the list of conditions, and reaches any object of the name: the
+// write fails if another client has written since.
 func (o *object[T]) patchStatus(ctx context.Context, written T) error {
-	patch, base := client.MergeFrom(o.before), o.before.GetResourceVersion()
-	field := journalOf(written)
-	exact := o.shared || field != nil && !journal.Same(*field, *journalOf(o.before))
-	if exact {
-		patch = locked(o.before)
-	}
+	patch, base := locked(o.before), o.before.GetResourceVersion()
 	write := o.echoes.Begin(o.before, freshness.Status, o.seen)
 	defer write.Abandoned()
 	err := o.Client.Status().Patch(ctx, written, patch, client.FieldOwner(o.manager))
@@ -68,10 +62,20 @@ func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 		return err
 	}
 	o.missed = write.Wrote(freshness.FormOf(written)) || o.missed
-	if exact {
-		o.sees(base, written)
-	}
+	o.sees(base, written)
 	return nil
+}
+
+// rebase takes over the conditions that others have written since the object was read.
+func rebase[T client.Object](o *object[T], now client.Object) {
+	latest, err := condition.Of(now)
+	if err != nil {
+		return // only the metadata was read
+	}
+	before, _ := condition.Of(o.before)
+	own, _ := condition.Of(o.now)
+	own.Rebase(before, latest)
+	before.Rebase(before, latest)
 }
 
 // statusChanged reports whether the status differs from the one that was read.

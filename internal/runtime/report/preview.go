@@ -12,35 +12,34 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/providers"
 )
 
-// Preview is what would be done for an object in a dry run.
+// Preview lists the actions that a dry run would execute for an object.
 type Preview struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Actions are in the order in which they would be executed. They are empty if everything is
-	// as composed.
+	// Actions are in the order in which they would be executed. It is empty if everything is as declared.
 	Actions []PreviewAction `json:"actions"`
-	// Reason and Message say what prevents the object from being as composed, as its Ready
-	// condition would. They are empty if nothing does.
+	// Reason and Message state what prevents the object from becoming ready, as its Ready condition would. They are
+	// empty if nothing prevents it.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// PreviewAction is what would be done to a child.
+// PreviewAction is an action that would be executed on a child or an external resource.
 type PreviewAction struct {
-	// Verb is one of the verbs of package plan: create, update, repair, delete and so on.
+	// Verb is create, update, repair, recreate, replace, adopt, release, delete, conflict or wait.
 	Verb      string `json:"verb"`
 	Kind      string `json:"kind"`
 	Group     string `json:"group,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Fields are the fields that would be restored.
+	// Fields are those whose drift would be reverted.
 	Fields []string `json:"fields,omitempty"`
-	// Why is a readable clause.
+	// Why is the reason, in words.
 	Why string `json:"why,omitempty"`
 }
 
-// String returns a line for each action, and one for the reason that prevents readiness.
+// String returns a line for each action, and one for what prevents the object from becoming ready.
 func (p Preview) String() string {
 	object := p.Kind + " " + strings.TrimPrefix(p.Namespace+"/"+p.Name, "/")
 	var lines []string

@@ -238,16 +238,6 @@ func (m *Member) valid() bool {
 	return m.heartbeat.isValid()
 }
 
-// Holds returns the number of slots that are worked on, and the number of all slots.
-func (m *Member) Holds() (held, slots int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.assignment.parsed == nil {
-		return 0, 0
-	}
-	return len(m.slots.grants), m.assignment.parsed.Slots()
-}
-
 // Children returns a selector of the children of all owners that are in the same slot as an owner.
 func (m *Member) Children(owner types.UID) string {
 	m.mu.Lock()

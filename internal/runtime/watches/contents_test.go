@@ -1,6 +1,7 @@
 package watches_test
 
 import (
+	"context"
 	"encoding/base64"
 	"io"
 	"net/http"
@@ -9,7 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/testing/boxtest"
@@ -51,6 +55,52 @@ func TestContentsOfSecretsAreNotRequested(t *testing.T) {
 			t.Errorf("the operator has received %q", form)
 		}
 	}
+}
+
+// A selector that matches nothing selects nothing: its text is that of one that matches everything.
+func TestASelectorThatMatchesNothing(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	limited, watches := boxtest.Watched(w.Config)
+	w.RunAs(limited, boxtest.Observing{ComposeFunc: boxtest.Copies, Observer: func(ctx context.Context, b *boxtest.Box, seen *operon.Observed) error {
+		for _, selector := range []labels.Selector{nil, labels.Nothing()} {
+			list := &corev1.SecretList{Items: make([]corev1.Secret, 1)}
+			if err := seen.List(ctx, list, nil, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+				return err
+			}
+			for _, item := range list.Items {
+				b.Status.Seen = append(b.Status.Seen, item.Name)
+			}
+		}
+		return nil
+	}})
+	w.Must(w.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: w.Meta("unselected")}))
+	b := w.Box("a", nil)
+	w.IsReady(b)
+	w.Sees(b)
+	watches.Are(t, w.Eventually, "/api/v1/namespaces/"+w.Namespace+"/secrets ", 0)
+}
+
+// Watches of what an object no longer reads end, even though its children are not ready.
+func TestOldReadsEndWhileAChildIsNotReady(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	watched, watches := boxtest.Watched(w.Config)
+	w.RunAs(watched, boxtest.ComposeContextFunc(func(ctx context.Context, b *boxtest.Box, out *operon.Composition) error {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.Spec.Data["secret"]}}
+		if _, err := out.Get(ctx, secret); err != nil {
+			return err
+		}
+		out.Child(boxtest.ConfigMap(b.Name, nil), operon.ReadyWhen(func(*unstructured.Unstructured) (bool, string) { return false, "it never is" }))
+		return nil
+	}))
+	b := w.Box("never", map[string]string{"secret": "first"})
+	w.Ready(b, metav1.ConditionFalse, "ChildNotReady", "it never is")
+	secrets := "/api/v1/namespaces/" + w.Namespace + "/secrets metadata.name="
+	watches.Are(t, w.Eventually, secrets+"first", 1)
+	w.Change(b, func() { b.Spec.Data["secret"] = "second" })
+	watches.Are(t, w.Eventually, secrets+"second", 1)
+	watches.Are(t, w.Eventually, secrets+"first", 0)
 }
 
 // receivedBy returns a connection, and the bodies of all answers that were read from it.

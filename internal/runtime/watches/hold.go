@@ -52,16 +52,8 @@ func (w *watch) handler(running context.Context, store toolscache.Store, namespa
 			}
 		},
 		UpdateFunc: func(before, after any) { w.changed(changed, before, after) },
-		DeleteFunc: func(o any) { w.changed(gone, end(o)) },
+		DeleteFunc: func(o any) { w.changed(gone, freshness.Last(o)) },
 	}
-}
-
-// end returns the last known state of a deleted object.
-func end(o any) any {
-	if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-		return tombstone.Obj
-	}
-	return o
 }
 
 // covers returns which children the watch of a namespace delivers.
@@ -110,7 +102,7 @@ func (h childHandler) sight(live *plan.Live, tell func()) freshness.Sight {
 
 // OnDelete implements cache.ResourceEventHandler.
 func (h childHandler) OnDelete(o any) {
-	if live, ok := end(o).(*plan.Live); ok {
+	if live, ok := freshness.Last(o).(*plan.Live); ok {
 		h.shown.Gone(live.ID(), freshness.FormOfChild(live))
 		h.changed(gone, live)
 	}

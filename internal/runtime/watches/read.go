@@ -22,7 +22,7 @@ import (
 
 // Children returns the objects of a kind that have an owner's label, as delivered by watches.
 // They must not be changed. A refused permission is the API server's error; a kind that the
-// cluster lacks is a *wire.MissingKindError.
+// cluster lacks is a *resourceclient.MissingKindError.
 //
 // Any user can set the label in their own namespace. Changes there trigger the owner only if it is
 // the owner's namespace or one of elsewhere. Those of elsewhere that are not watched by default get a watch of their own.
@@ -76,6 +76,9 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, selection Se
 	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	if !selection.Bounded() {
 		return &UnboundedError{Kind: kind.Kind}
+	}
+	if _, selectable := selection.Merged().Requirements(); !selectable {
+		return meta.SetList(list, nil) // a selector that matches nothing cannot be written: its text matches everything
 	}
 	if !s.tracker.Wire.Namespaced(kind) {
 		if _, err := s.tracker.Wire.Endpoint(kind, form); err != nil && !isMissing(err) {

@@ -106,7 +106,7 @@ func (t *Tracker) Begin(queue *Queue, name types.NamespacedName) *Session {
 
 // End retains the watches that were read in this session and releases those that only an
 // earlier one read. Without End, as after a reconcile that failed halfway, all are retained.
-func (s *Session) End(context.Context) error {
+func (s *Session) End() {
 	t := s.tracker
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +120,6 @@ func (s *Session) End(context.Context) error {
 			delete(readers, s.reader)
 		}
 	}
-	return nil
 }
 
 // register makes changes in a watch queue the reader. The lock is held.

@@ -53,9 +53,7 @@ func (b *bench) session() *watches.Session {
 // end ends a session.
 func (b *bench) end(s *watches.Session) {
 	b.Helper()
-	if err := s.End(b.Context()); err != nil {
-		b.Error(err)
-	}
+	s.End()
 }
 
 // triggered waits for the next trigger, which has to be of this kind and object.

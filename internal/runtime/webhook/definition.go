@@ -45,7 +45,7 @@ func conversionOf(live *unstructured.Unstructured) (*apiextensionsv1.CustomResou
 
 // settled returns when every API server knows that a definition has a conversion. The definition has it since its
 // last change, at the latest. Until then an API server may return objects that are stored in another version
-// without the fields that have other names in the operator's version. Clocks may differ.
+// without the fields that have other names in the operator's version.
 func (d *definition) settled(live *unstructured.Unstructured, now time.Time) time.Time {
 	if d.seen.IsZero() {
 		d.seen = now
@@ -60,11 +60,7 @@ func (d *definition) settled(live *unstructured.Unstructured, now time.Time) tim
 	if d.place.address != "" {
 		return now // no other process of this operator enabled the conversion just now
 	}
-	changed := migrate.Changed(live)
-	if changed.After(d.seen) {
-		changed = d.seen
-	}
-	return changed.Add(migrate.Settle)
+	return migrate.Settled(migrate.Changed(live), d.seen)
 }
 
 // asked implements registration.

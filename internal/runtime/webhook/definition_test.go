@@ -26,8 +26,9 @@ func TestConversionSettles(t *testing.T) {
 		"this process began to convert":     {definition{reads: "v1", unconverted: true, place: address}, []any{"v1beta1", "v1"}, 0, migrate.Settle},
 		"it did so a moment ago":            {definition{reads: "v1", unconverted: true, seen: now.Add(-2 * time.Second)}, []any{"v1beta1"}, 0, migrate.Settle - 2*time.Second},
 		"it started again":                  {definition{reads: "v1", place: address}, []any{"v1beta1", "v1"}, 0, 0},
-		"another replica may have begun to": {definition{reads: "v1", place: service}, []any{"v1beta1", "v1"}, time.Second, migrate.Settle - time.Second},
-		"it did so long ago":                {definition{reads: "v1", place: service}, []any{"v1beta1", "v1"}, time.Hour, migrate.Settle - time.Hour},
+		"another replica may have begun to": {definition{reads: "v1", place: service}, []any{"v1beta1", "v1"}, time.Second, migrate.Settle},
+		"it did so long ago":                {definition{reads: "v1", place: service}, []any{"v1beta1", "v1"}, 2 * time.Hour, 0},
+		"this one's clock may be ahead":     {definition{reads: "v1", place: service}, []any{"v1beta1"}, 2 * migrate.Settle, migrate.Settle},
 		"its clock is ahead":                {definition{reads: "v1", place: service}, []any{"v1beta1"}, -time.Minute, migrate.Settle},
 	} {
 		live := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"storedVersions": test.stored}}}

@@ -31,7 +31,7 @@ func (empty) Children(context.Context, resourceclient.Children, types.UID, ...st
 }
 func (empty) List(context.Context, client.ObjectList, watches.Selection) error { return nil }
 func (empty) Get(context.Context, client.Object) (bool, error)                 { return false, nil }
-func (empty) End(context.Context) error                                        { return nil }
+func (empty) End()                                                             {}
 
 // A Subscription that is newer than the list of Subscriptions waits, without an error that an event would report.
 func TestOlderList(t *testing.T) {
