@@ -45,7 +45,7 @@ func (c *Composer) definition(ctx context.Context, w *writing, csv *v1alpha1.Clu
 	if contents.HasConversion(csv, wanted.GetName()) {
 		judged = wanted.DeepCopy()
 		annotate(judged, crdcompat.ConversionAnnotation, "operator")
-		if err := contents.KeepStored(wanted, live); err != nil {
+		if err := contents.KeepStored(wanted, live, csv.Name); err != nil {
 			return err
 		}
 	}
