@@ -57,11 +57,17 @@ func neighborsOf(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *
 	return n, nil
 }
 
-// works reports whether a version runs. One that waits or failed keeps no other from an API.
+// works reports whether a version runs, or has run: its Deployments stay while something fails or is missing, and work again when that is over. One
+// that has never run, or that had to stop for another one, keeps no other from an API.
 func works(csv *v1alpha1.ClusterServiceVersion) bool {
+	if csv.DeletionTimestamp != nil {
+		return false
+	}
 	switch csv.Status.Phase {
 	case v1alpha1.PhaseInstallReady, v1alpha1.PhaseInstalling, v1alpha1.PhaseSucceeded, v1alpha1.PhaseReplacing:
-		return csv.DeletionTimestamp == nil
+		return true
+	case v1alpha1.PhasePending, v1alpha1.PhaseFailed:
+		return phase.Worked(&csv.Status) && csv.Status.Reason != phase.ReasonOwnerConflict && csv.Status.Reason != reasonGroupConflict
 	}
 	return false
 }
@@ -89,7 +95,7 @@ func provided(one, other *v1alpha1.ClusterServiceVersion) string {
 // stays.
 func (n *neighbors) conflict(ctx context.Context, out *operon.Composition, own render.Group) (phase.Problem, error) {
 	for _, rival := range n.rivals {
-		if n.installed() && !older(rival, n.csv) { // both run: the older one stays
+		if works(n.csv) && !older(rival, n.csv) { // both run: the older one stays
 			continue
 		}
 		name := provided(n.csv, rival)
