@@ -136,7 +136,7 @@ func (c *Composer) compose(ctx context.Context, of *v1.ClusterExtension, out *op
 			return err
 		}
 		for i := range plans {
-			if now.continues(of.Spec.Source.Catalog, chosen.version, &plans[i]) {
+			if now.continues(of.Spec.Source.Catalog, &plans[i]) {
 				return proceed(out, &plans[i], now)
 			}
 		}

@@ -59,6 +59,7 @@ const (
 	ReasonUnsafeCRD        = "UnsafeCustomResourceDefinition"
 	ReasonForeignObject    = "ForeignObject"
 	ReasonForbidden        = "GroupServiceAccountForbidden"
+	ReasonExtension        = "NamespaceOfClusterExtension"
 	reasonWaitingForCSV    = "WaitingForCSV"
 	reasonPermission       = "WaitingForPermission"
 )

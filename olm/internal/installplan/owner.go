@@ -77,8 +77,8 @@ func loses(csv *v1alpha1.ClusterServiceVersion, wanted *unstructured.Unstructure
 	return ""
 }
 
-// extensionOf returns a reference to the ClusterExtension that made a plan, or nil. Its versions get the reference, and belong to it.
-func extensionOf(of *v1alpha1.InstallPlan) *metav1.OwnerReference {
+// extensionOf returns a reference to the ClusterExtension that made a plan or an OperatorGroup, or nil. Versions get that of their plan, and belong to it.
+func extensionOf(of metav1.Object) *metav1.OwnerReference {
 	owner := metav1.GetControllerOf(of)
 	if owner == nil || owner.Kind != "ClusterExtension" || owner.APIVersion != extensionv1.GroupVersion.String() {
 		return nil
