@@ -239,7 +239,7 @@ func (c *Composer) keep(of *v1alpha1.Subscription, n *namespace, outcome resolve
 // another bundle for it: nothing else writes the rest.
 func (n *namespace) resume(of *v1alpha1.Subscription, out *operon.Composition, p *pass) {
 	csv, loaded := n.exist[p.chosen], n.loaded[keyOf(of)]
-	if csv == nil || !installplan.Wrote(csv) || phase.Worked(&csv.Status) || loaded == nil || loaded.Image(csv.Name) == "" ||
+	if csv == nil || !installplan.Wrote(csv) || phase.Worked(&csv.Status) || loaded == nil || loaded.PackageOf(csv.Name) == "" ||
 		slices.ContainsFunc(n.plans, func(one v1alpha1.InstallPlan) bool {
 			return slices.Contains(one.Spec.ClusterServiceVersionNames, csv.Name)
 		}) {
