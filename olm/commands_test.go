@@ -199,3 +199,22 @@ func (w *world) remove(connection *kube.Client) {
 		w.Errorf("left are %+v", state)
 	}
 }
+
+// Copies of versions, which the Operator Lifecycle Manager makes, are not operators.
+func TestCommandsIgnoreCopies(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, Env: localtest.Shared(t)}
+	w.connect()
+	copied := w.csv(memcached)
+	copied.Labels = map[string]string{v1alpha1.LabelCopiedFrom: "operators"}
+	w.Add(copied)
+	connection, err := kube.New(w.Config, "operon-olm")
+	w.Must(err)
+	if bill := w.state(connection).Bill(); len(bill.Operators) > 0 {
+		t.Errorf("the bill has %+v", bill.Operators)
+	}
+	want := first + " is installed in namespace operators, and works in namespace " + w.Namespace + ": use -n operators"
+	if all, err := change.Plan(t.Context(), connection, w.Namespace, first, true); err == nil || err.Error() != want {
+		t.Errorf("removed are %+v, error %v, want %s", all, err, want)
+	}
+}

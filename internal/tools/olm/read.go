@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
@@ -53,12 +54,15 @@ type State struct {
 	Packages []Package
 	// Lacks names what could not be read, with the permission that is missing.
 	Lacks []string
+
+	// copies are the namespaces of the versions of which the namespace has copies.
+	copies map[string]string
 }
 
 // Read reads the objects in a namespace, or in all namespaces if it is empty. What the caller may not read is listed in Lacks. The error is
 // ErrNotInstalled if the cluster does not have the kinds.
 func Read(ctx context.Context, client *kube.Client, namespace string) (*State, error) {
-	s := &State{Namespace: namespace}
+	s := &State{Namespace: namespace, copies: map[string]string{}}
 	var err error
 	fill := func(read func() error) {
 		if err == nil {
@@ -82,7 +86,17 @@ func Read(ctx context.Context, client *kube.Client, namespace string) (*State, e
 	if err != nil {
 		return nil, err
 	}
+	s.Versions = slices.DeleteFunc(s.Versions, s.isCopy)
 	return s, nil
+}
+
+// isCopy reports whether a version is a copy that the Operator Lifecycle Manager has made for a namespace in which the operator works.
+func (s *State) isCopy(of Version) bool {
+	from := of.Labels[v1alpha1.LabelCopiedFrom]
+	if from != "" {
+		s.copies[of.Name] = from
+	}
+	return from != ""
 }
 
 // catalogNamespaces returns the namespaces whose catalogs can be used.

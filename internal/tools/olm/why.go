@@ -62,6 +62,7 @@ const (
 	conditionDeprecated = "Deprecated"
 	conditionPending    = "InstallPlanPending"
 	conditionResolution = "ResolutionFailed"
+	conditionUnhealthy  = "CatalogSourcesUnhealthy"
 )
 
 // Why explains a Subscription, a version or a plan of the namespace, or a ClusterExtension that installs in it, whichever has the name, in this
@@ -90,6 +91,9 @@ func (s *State) Why(name string) (*Answer, error) {
 }
 
 func (s *State) unknown(name string) error {
+	if from := s.copies[name]; from != "" {
+		return fmt.Errorf("%[1]s is installed in namespace %[2]s, and works in namespace %[3]s: use -n %[2]s", name, from, s.Namespace)
+	}
 	var known []string
 	for i := range s.Subscriptions {
 		known = append(known, s.Subscriptions[i].Name)
@@ -177,7 +181,6 @@ func (e *explanation) subscription(of *Subscription) {
 func (e *explanation) catalog(of *Subscription) bool {
 	namespace, name := of.catalog()
 	found := e.state.catalog(namespace, name)
-	field := Field{kindCatalog, namespace, name, "spec.image"}
 	switch {
 	case found == nil && namespace != of.Namespace && namespace != GlobalNamespace:
 		e.decide(fmt.Sprintf("catalogs of namespace %s cannot be used in namespace %s", namespace, of.Namespace), e.at(kindSubscription, of.Name, "spec.sourceNamespace"),
@@ -192,15 +195,16 @@ func (e *explanation) catalog(of *Subscription) bool {
 		return true
 	}
 	e.link(kindCatalog, address(namespace, name), found.state())
-	switch found.state() {
-	case catalogReady:
+	what, field := found.place()
+	switch state := found.state(); {
+	case state == catalogReady, state != "" && !of.is(conditionUnhealthy): // what was read of it before stays in use
 		return false
-	case "":
-		field.Field = "status.connectionState"
-		e.decide(cmp.Or(prefixed("the catalog cannot be read: ", found.Status.Message), "the catalog "+address(namespace, name)+" was not read yet"), field)
+	case state == "":
+		e.decide(cmp.Or(prefixed("the catalog cannot be read: ", found.Status.Message), "the catalog "+address(namespace, name)+" was not read yet"),
+			Field{kindCatalog, namespace, name, "status.connectionState"})
 	default:
-		e.decide(fmt.Sprintf("the catalog %s cannot be read: %s", address(namespace, name), found.Status.Message), field,
-			"make the image available, or correct spec.image; it is read again every few seconds")
+		e.decide(fmt.Sprintf("the catalog %s cannot be read: %s", address(namespace, name), found.Status.Message), Field{kindCatalog, namespace, name, field},
+			fmt.Sprintf("make the %s available, or correct %s; it is read again every few seconds", what, field))
 	}
 	return true
 }
@@ -280,6 +284,7 @@ var failures = map[string][]string{
 	"UnsafeCustomResourceDefinition": {"change the objects that the message names, so that they fit both schemas; the plan is tried again"},
 	"BundleChanged":                  {"delete the plan, so that the manager makes another one from the bundle as it is now"},
 	"GroupServiceAccountForbidden":   {"grant the ServiceAccount of the OperatorGroup what the message names, or remove spec.serviceAccountName from the group"},
+	"NamespaceOfClusterExtension":    {"delete the Subscription, and subscribe in another namespace"},
 	"ForeignObject":                  {"remove or rename the object that the message names; the plan is tried again"},
 }
 
