@@ -150,6 +150,10 @@ func TestClusterExtension(t *testing.T) {
 	before := w.deployment("memcached-operator")
 	w.quiet()
 	w.explained("till", true, "memcached-operator.v0.0.1 is installed")
+	w.failPods("memcached-operator", `"never-ready"`)
+	w.awaitConditions(till, "Progressing=True RollingOut "+first+" is Failed: ", "Installed=True Succeeded")
+	w.failPods("memcached-operator", "null")
+	w.awaitInstalled(till, "0.0.1")
 
 	w.choosing(till, "<0.0.8", "CatalogProvided")
 	w.awaitInstalled(till, "0.0.3")

@@ -32,9 +32,18 @@ func TestCommands(t *testing.T) {
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
 	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
 	sub.Spec.InstallPlanApproval = v1alpha1.Manual
-	w.Add(w.operatorGroup("group"), source, sub)
-
+	w.Add(source, sub)
 	state, plan := w.waiting(connection, "memcached-operator.v0.0.1")
+	if problems := w.preview(connection, state, plan).Problems; len(problems) != 1 || !strings.HasPrefix(problems[0], "the namespace has no OperatorGroup") {
+		t.Errorf("the problems are %q", problems)
+	}
+	w.Add(w.operatorGroup("group"))
+	localtest.Eventually(t, "no problem is foreseen", func(context.Context) error {
+		if state, plan = w.waiting(connection, "memcached-operator.v0.0.1"); plan.Status.Message != "" {
+			return errors.New(plan.Status.Message)
+		}
+		return nil
+	})
 	answer, err := state.Why("memcached")
 	w.Must(err)
 	if by := answer.Decides; by == nil || by.Kind != "InstallPlan" || by.Name != plan.Name || by.Field != "spec.approved" {

@@ -37,6 +37,8 @@ type Composer struct {
 
 	client client.Client
 	reader client.Reader // without a cache
+	// started is when the manager started.
+	started time.Time
 
 	mu     sync.Mutex
 	passes map[types.UID]*pass
@@ -44,7 +46,7 @@ type Composer struct {
 
 // Connect gives the composer a connection, for what is not a child: the Secrets before certificates are issued, and the conversion of kinds.
 func (c *Composer) Connect(manager ctrl.Manager) error {
-	c.client, c.reader = manager.GetClient(), manager.GetAPIReader()
+	c.client, c.reader, c.started = manager.GetClient(), manager.GetAPIReader(), c.Clock.Now()
 	return nil
 }
 
@@ -153,7 +155,7 @@ func (c *Composer) Compose(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 		return err
 	}
 	p.requirements = requirements
-	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Missing: require.Missing(requirements), NotUpgradeable: stays}
+	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Missing: require.Missing(requirements), NotUpgradeable: stays, Started: c.started}
 	if p.facts.Predecessor, err = n.waits(ctx, out, p.granted); err != nil {
 		return err
 	}

@@ -156,7 +156,8 @@ func progress(live *v1alpha1.InstallPlan, name string, now versions) error {
 	return rolling("installs %s", name)
 }
 
-// unfinished keeps the InstallPlan of a version that works, although not all objects of its bundle are written, or not all permissions granted.
+// unfinished keeps the InstallPlan of a version that works, although not all objects of its bundle are written, or not all permissions granted. It
+// returns how far that is, or why the version does not work now.
 func unfinished(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition, now versions) error {
 	plans, err := plansOf(ctx, of, out, now.tip.Name)
 	if err != nil {
@@ -166,6 +167,9 @@ func unfinished(ctx context.Context, of *v1.ClusterExtension, out *operon.Compos
 		if needs(now.tip, &plans[i]) {
 			return proceed(out, &plans[i], now)
 		}
+	}
+	if is := now.tip.Status; is.Phase != v1alpha1.PhaseSucceeded {
+		return rolling("%s is %s: %s", now.tip.Name, is.Phase, is.Message)
 	}
 	return nil
 }

@@ -171,6 +171,9 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.InstallPlan, out *o
 			return err
 		}
 		p.waits = v1alpha1.PlanRequiresApproval
+		if p.message, err = c.foreseen(ctx, of, bundles, out); err != nil {
+			return err
+		}
 		out.Wait(ReasonRequiresApproval, "waits for spec.approved")
 		return nil
 	}
@@ -218,6 +221,22 @@ func (c *Composer) refuse(err error, p *pass, out *operon.Composition) error {
 	out.Fail(why.reason, why.message)
 	out.RequeueAfter(timing.again)
 	return nil
+}
+
+// foreseen returns why a plan that waits for approval would be refused because of permissions or other operators, or an empty string.
+func (c *Composer) foreseen(ctx context.Context, of *v1alpha1.InstallPlan, bundles []*contents.Objects, out *operon.Composition) (string, error) {
+	err := c.limited(ctx, of, bundles, out)
+	for _, one := range bundles {
+		if err != nil || of.Annotations[AnnotationRestores] != "" {
+			break
+		}
+		err = (&writing{of: of, out: out}).used(ctx, one)
+	}
+	var why refusal
+	if errors.As(err, &why) {
+		return why.message, nil
+	}
+	return "", err
 }
 
 // bundles reads the bundles of a plan, and returns their objects.

@@ -50,6 +50,21 @@ func (w *writing) unowned(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 	return false, err
 }
 
+// used refuses a bundle with a CustomResourceDefinition that another operator uses.
+func (w *writing) used(ctx context.Context, bundle *contents.Objects) error {
+	for _, wanted := range bundle.CRDs {
+		live := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: wanted.GetName()}}
+		exists, err := w.out.Get(ctx, live)
+		if err == nil && exists {
+			_, err = w.unowned(ctx, bundle.Typed, wanted, live)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // isNewer reports whether a version is newer than another one, and has written its definitions.
 func isNewer(csv, than *v1alpha1.ClusterServiceVersion) bool {
 	if csv.DeletionTimestamp != nil || csv.Status.PermissionsDigest == "" && csv.Status.Phase != v1alpha1.PhaseSucceeded {
