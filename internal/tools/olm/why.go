@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
@@ -195,30 +198,26 @@ func (e *explanation) catalog(of *Subscription) bool {
 		return true
 	}
 	e.link(kindCatalog, address(namespace, name), found.state())
-	what, field := found.place()
-	switch state := found.state(); {
-	case state == catalogReady, state != "" && !of.is(conditionUnhealthy): // what was read of it before stays in use
+	state := found.state()
+	if state == catalogReady || state != "" && !of.is(conditionUnhealthy) { // what was read of it before stays in use
 		return false
-	case state == "":
-		e.decide(cmp.Or(prefixed("the catalog cannot be read: ", found.Status.Message), "the catalog "+address(namespace, name)+" was not read yet"),
-			Field{kindCatalog, namespace, name, "status.connectionState"})
-	default:
-		e.decide(fmt.Sprintf("the catalog %s cannot be read: %s", address(namespace, name), found.Status.Message), Field{kindCatalog, namespace, name, field},
-			fmt.Sprintf("make the %s available, or correct %s; it is read again every few seconds", what, field))
 	}
+	what, field := found.place()
+	why := fmt.Sprintf("the catalog %s cannot be read: %s", address(namespace, name), found.Status.Message)
+	do := []string{fmt.Sprintf("make the %s available, or correct %s; it is read again every few seconds", what, field)}
+	if state == "" {
+		field, do = "status.connectionState", nil
+	}
+	if found.Status.Message == "" {
+		why = fmt.Sprintf("the catalog %s was not read yet", address(namespace, name))
+	}
+	e.decide(why, Field{kindCatalog, namespace, name, field}, do...)
 	return true
 }
 
 // hidden reports whether the caller may not read a resource.
 func (e *explanation) hidden(resource string) bool {
 	return slices.ContainsFunc(e.Unknown, func(one string) bool { return strings.Contains(one, resource) })
-}
-
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
 }
 
 // remedies are what to do about the reasons of a failed resolution, and the fields of the Subscription that they are about.
@@ -236,19 +235,17 @@ var remedies = map[string]struct{ field, do string }{
 
 // resolution decides if no version could be chosen.
 func (e *explanation) resolution(of *Subscription) bool {
-	for _, condition := range of.Status.Conditions {
-		if condition.Type != conditionResolution || condition.Status != "True" {
-			continue
-		}
-		remedy := remedies[condition.Reason]
-		var do []string
-		if remedy.do != "" {
-			do = []string{remedy.do}
-		}
-		e.decide(condition.Message, e.at(kindSubscription, of.Name, cmp.Or(remedy.field, "status.conditions[ResolutionFailed]")), do...)
-		return true
+	condition := meta.FindStatusCondition(of.Status.Conditions, conditionResolution)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		return false
 	}
-	return false
+	remedy := remedies[condition.Reason]
+	var do []string
+	if remedy.do != "" {
+		do = []string{remedy.do}
+	}
+	e.decide(condition.Message, e.at(kindSubscription, of.Name, cmp.Or(remedy.field, "status.conditions[ResolutionFailed]")), do...)
+	return true
 }
 
 func (e *explanation) plan(of *InstallPlan) {

@@ -116,17 +116,6 @@ func (n *neighbors) conflict(ctx context.Context, out *operon.Composition, own r
 
 const reasonGroupConflict = "InterOperatorGroupOwnerConflict"
 
-// plansOf returns the plans that install a version.
-func plansOf(ctx context.Context, out *operon.Composition, csv *v1alpha1.ClusterServiceVersion) ([]v1alpha1.InstallPlan, error) {
-	var plans v1alpha1.InstallPlanList
-	if err := out.List(ctx, &plans, nil, client.InNamespace(csv.Namespace), operon.Everything, operon.SharedCache); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool {
-		return !slices.Contains(one.Spec.ClusterServiceVersionNames, csv.Name)
-	}), nil
-}
-
 // unfinished reports whether none of the plans of a version is complete. One that no plan has written was applied by hand, and needs none.
 func unfinished(csv *v1alpha1.ClusterServiceVersion, plans []v1alpha1.InstallPlan) bool {
 	return (len(plans) > 0 || installplan.Wrote(csv)) && !slices.ContainsFunc(plans, func(one v1alpha1.InstallPlan) bool { return one.Status.Phase == v1alpha1.PlanComplete })
@@ -150,7 +139,7 @@ func (n *neighbors) waits(ctx context.Context, out *operon.Composition, granted 
 	if back && granted != "" {
 		return "", nil
 	}
-	plans, err := plansOf(ctx, out, n.csv)
+	plans, err := installplan.Of(ctx, out, n.csv.Namespace, n.csv.Name)
 	switch {
 	case err != nil:
 		return "", err
@@ -201,7 +190,7 @@ func (n *neighbors) replaced(ctx context.Context, out *operon.Composition, facts
 		}
 	}
 	if n.csv.Status.Phase == v1alpha1.PhaseSucceeded { // one that lacks something must not keep what the plan waits for
-		plans, err := plansOf(ctx, out, n.after)
+		plans, err := installplan.Of(ctx, out, n.after.Namespace, n.after.Name)
 		if err != nil || unfinished(n.after, plans) {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 
 // Observe implements operon.Observer.
 func (c *Composer) Observe(ctx context.Context, of *v1.ClusterExtension, seen *operon.Observed) error {
-	p := c.end(of)
+	p := c.passes.End(of)
 	if p == nil || !p.complete {
 		return nil // Compose failed
 	}

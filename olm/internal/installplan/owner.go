@@ -101,6 +101,15 @@ func extensionOf(of metav1.Object) *metav1.OwnerReference {
 	return &metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
 }
 
+// Of returns the plans of a namespace that install a version.
+func Of(ctx context.Context, out *operon.Composition, namespace, version string) ([]v1alpha1.InstallPlan, error) {
+	var plans v1alpha1.InstallPlanList
+	err := out.List(ctx, &plans, nil, client.InNamespace(namespace), operon.Everything, operon.SharedCache)
+	return slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool {
+		return !slices.Contains(one.Spec.ClusterServiceVersionNames, version)
+	}), err
+}
+
 // isForeign reports whether another lifecycle manager made a plan for a Subscription. It stays as it is, and is deleted with the Subscription.
 func isForeign(of *v1alpha1.InstallPlan) bool {
 	return of.Annotations[AnnotationBundles] == "" && of.Labels[coreplan.OwnerLabel] == "" &&
