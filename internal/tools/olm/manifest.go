@@ -67,12 +67,9 @@ func (s *State) Everywhere(namespace string) bool {
 	return group != nil && group.all()
 }
 
-// maxLabel is the limit of the values of labels. A name that is longer is shortened.
-const maxLabel = 63
-
-// IsOwned reports whether the labels of an object say that a lifecycle manager made it for one of the versions of a namespace.
+// IsOwned reports whether the labels of an object, with names of up to 63 characters, say that a lifecycle manager made it for a version of a namespace.
 func IsOwned(labels map[string]string, namespace string, versions ...string) bool {
 	return labels["olm.owner.kind"] == kindVersion && labels["olm.owner.namespace"] == namespace && slices.ContainsFunc(versions, func(one string) bool {
-		return one != "" && names.Join(maxLabel, one) == labels["olm.owner"]
+		return one != "" && names.Join(63, one) == labels["olm.owner"]
 	})
 }

@@ -222,10 +222,9 @@ type Catalog struct {
 // place returns what has the catalog, and the field that names it.
 func (c *Catalog) place() (what, field string) {
 	switch {
-	case c.Spec.Image != "":
-	case c.Spec.Address != "":
+	case c.Spec.Image == "" && c.Spec.Address != "":
 		return "server", "spec.address"
-	case c.Spec.ConfigMap != "":
+	case c.Spec.Image == "" && c.Spec.ConfigMap != "":
 		return "ConfigMap", "spec.configMap"
 	}
 	return "image", "spec.image"

@@ -86,17 +86,11 @@ func Read(ctx context.Context, client *kube.Client, namespace string) (*State, e
 	if err != nil {
 		return nil, err
 	}
-	s.Versions = slices.DeleteFunc(s.Versions, s.isCopy)
+	s.Versions = slices.DeleteFunc(s.Versions, func(of Version) bool {
+		s.copies[of.Name] = of.Labels[v1alpha1.LabelCopiedFrom]
+		return s.copies[of.Name] != ""
+	})
 	return s, nil
-}
-
-// isCopy reports whether a version is a copy that the Operator Lifecycle Manager has made for a namespace in which the operator works.
-func (s *State) isCopy(of Version) bool {
-	from := of.Labels[v1alpha1.LabelCopiedFrom]
-	if from != "" {
-		s.copies[of.Name] = from
-	}
-	return from != ""
 }
 
 // catalogNamespaces returns the namespaces whose catalogs can be used.

@@ -1,4 +1,5 @@
-// Package passes keeps what a reconcile finds out, from Compose to Observe.
+// Package passes keeps what a reconcile of an object finds out, from Compose to Observe. Composers of all kinds use it: Compose decides what exists
+// and records why, and Observe writes that into the status when it is known what became of the children. One reconcile of an object runs at a time.
 package passes
 
 import (
