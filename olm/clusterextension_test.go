@@ -24,6 +24,7 @@ import (
 	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/testing/registrytest"
+	"github.com/operon-framework/operon/olm/internal/installplan"
 )
 
 // clusterCatalog pushes a catalog with versions of memcached, each of which replaces the one before, and the package proxy, which needs
@@ -149,6 +150,10 @@ func TestClusterExtension(t *testing.T) {
 	before := w.deployment("memcached-operator")
 	w.quiet()
 	w.explained("till", true, "memcached-operator.v0.0.1 is installed")
+	w.failPods("memcached-operator", `"never-ready"`)
+	w.awaitConditions(till, "Progressing=True RollingOut "+first+" is Failed: ", "Installed=True Succeeded")
+	w.failPods("memcached-operator", "null")
+	w.awaitInstalled(till, "0.0.1")
 
 	w.choosing(till, "<0.0.8", "CatalogProvided")
 	w.awaitInstalled(till, "0.0.3")
@@ -170,8 +175,8 @@ func TestClusterExtension(t *testing.T) {
 	w.uninstall(catalog, till)
 }
 
-// A catalog that withdraws a version while it is rolled out does not take the operator back to the version before. The user can.
-func TestVersionWithdrawnDuringItsRollout(t *testing.T) {
+// A catalog that withdraws a version while it is rolled out, or offers a newer one, does not take the operator back to the version before. The user can.
+func TestCatalogThatChangesDuringARollout(t *testing.T) {
 	t.Parallel()
 	w, r := newCluster(t), registrytest.New(t)
 	w.Cleanup(func() { w.Must(w.DeleteAllOf(context.WithoutCancel(w.Context()), &extensionv1.ClusterExtension{})) })
@@ -179,7 +184,9 @@ func TestVersionWithdrawnDuringItsRollout(t *testing.T) {
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
 	withdrawn := w.catalog(r, "withdrawn", bundles, entry).Spec.Image
 	bundles["0.0.2"] = w.bundle(r, "0.0.2", failing(version("0.0.2", "0.0.1")))
-	offered := w.catalog(r, "offered", bundles, entry+"- {name: memcached-operator.v0.0.2, replaces: memcached-operator.v0.0.1}\n").Spec.Image
+	offered := w.catalog(r, "offered", bundles, bothVersions).Spec.Image
+	bundles["0.0.3"] = w.bundle(r, "0.0.3", version("0.0.3", "0.0.1"))
+	newer := w.catalog(r, "newer", bundles, bothVersions+"- {name: memcached-operator.v0.0.3, replaces: memcached-operator.v0.0.2, skips: [memcached-operator.v0.0.1]}\n").Spec.Image
 	catalog := &extensionv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: extensionv1.ClusterCatalogSpec{
 		Source: extensionv1.CatalogSource{Type: extensionv1.SourceImage, Image: &extensionv1.ImageSource{Ref: offered}},
 	}}
@@ -188,23 +195,28 @@ func TestVersionWithdrawnDuringItsRollout(t *testing.T) {
 	w.awaitInstalled(extension, "0.0.1")
 	w.choosing(extension, "", "CatalogProvided")
 	next := w.AwaitPhase(second, v1alpha1.PhaseInstalling, "")
-	w.patch(catalog, fmt.Sprintf(`{"spec":{"source":{"image":{"ref":%q}}}}`, withdrawn))
-	localtest.Eventually(t, "the catalog without the version", func(ctx context.Context) error {
-		if err := w.Get(ctx, client.ObjectKeyFromObject(catalog), catalog); err != nil {
-			return err
+	for _, image := range []string{withdrawn, newer} {
+		name, _, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+		w.patch(catalog, fmt.Sprintf(`{"spec":{"source":{"image":{"ref":%q}}}}`, image))
+		localtest.Eventually(t, "the catalog "+name, func(ctx context.Context) error {
+			if err := w.Get(ctx, client.ObjectKeyFromObject(catalog), catalog); err != nil {
+				return err
+			}
+			if read := catalog.Status.ResolvedSource.Image.Ref; !strings.Contains(read, name+"@") {
+				return fmt.Errorf("read is %s", read)
+			}
+			return nil
+		})
+		w.quiet()
+		w.awaitConditions(extension, "Progressing=True RollingOut installs "+second+": it is Installing", "Installed=True Succeeded Installed bundle "+first)
+		if now := w.AwaitPhase(second, v1alpha1.PhaseInstalling, ""); now.UID != next.UID {
+			t.Errorf("with the catalog %s, the version was installed again", name)
 		}
-		if read := catalog.Status.ResolvedSource.Image.Ref; !strings.Contains(read, "withdrawn@") {
-			return fmt.Errorf("read is %s", read)
-		}
-		return nil
-	})
-	w.quiet()
-	w.awaitConditions(extension, "Progressing=True RollingOut installs "+second+": it is Installing", "Installed=True Succeeded Installed bundle "+first)
-	if now := w.AwaitPhase(second, v1alpha1.PhaseInstalling, ""); now.UID != next.UID {
-		t.Error("the version was installed again")
 	}
 	w.choosing(extension, "0.0.1", "CatalogProvided")
 	w.awaitInstalled(extension, "0.0.1")
+	w.choosing(extension, "", "CatalogProvided")
+	w.awaitInstalled(extension, "0.0.3")
 
 	// One that is created again has nothing of the deleted one.
 	w.Must(w.Delete(t.Context(), catalog))
@@ -275,6 +287,13 @@ func (w *world) refusals(catalog *extensionv1.ClusterCatalog) {
 		w.Must(w.Delete(w.Context(), of))
 		w.AwaitGone(of)
 	}
+	source, sub := &v1alpha1.CatalogSource{ObjectMeta: w.Named("shop"), Spec: v1alpha1.CatalogSourceSpec{SourceType: "grpc", Image: catalog.Spec.Source.Image.Ref}}, w.subscribe("shop")
+	w.Add(source, sub)
+	plan := w.planOf(second)
+	w.awaitRefusal(plan, v1alpha1.PlanFailed, installplan.ReasonExtension, "the namespace is for the operator of the ClusterExtension till alone: subscribe in another namespace")
+	w.Must(w.Delete(w.Context(), sub))
+	w.Must(w.Delete(w.Context(), source))
+	w.AwaitGone(plan)
 	twice := &extensionv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "twice", Labels: map[string]string{"of": "test"}}, Spec: catalog.Spec}
 	chooses := clusterExtension("f", "nowhere", "memcached", "")
 	w.Add(twice, chooses)

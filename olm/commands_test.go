@@ -32,9 +32,18 @@ func TestCommands(t *testing.T) {
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
 	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
 	sub.Spec.InstallPlanApproval = v1alpha1.Manual
-	w.Add(w.operatorGroup("group"), source, sub)
-
+	w.Add(source, sub)
 	state, plan := w.waiting(connection, "memcached-operator.v0.0.1")
+	if problems := w.preview(connection, state, plan).Problems; len(problems) != 1 || !strings.HasPrefix(problems[0], "the namespace has no OperatorGroup") {
+		t.Errorf("the problems are %q", problems)
+	}
+	w.Add(w.operatorGroup("group"))
+	localtest.Eventually(t, "no problem is foreseen", func(context.Context) error {
+		if state, plan = w.waiting(connection, "memcached-operator.v0.0.1"); plan.Status.Message != "" {
+			return errors.New(plan.Status.Message)
+		}
+		return nil
+	})
 	answer, err := state.Why("memcached")
 	w.Must(err)
 	if by := answer.Decides; by == nil || by.Kind != "InstallPlan" || by.Name != plan.Name || by.Field != "spec.approved" {
@@ -197,5 +206,24 @@ func (w *world) remove(connection *kube.Client) {
 	}
 	if state := w.state(connection); len(state.Subscriptions)+len(state.Versions)+len(state.Plans) != 0 || gone < 4 {
 		w.Errorf("left are %+v", state)
+	}
+}
+
+// Copies of versions, which the Operator Lifecycle Manager makes, are not operators.
+func TestCommandsIgnoreCopies(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, Env: localtest.Shared(t)}
+	w.connect()
+	copied := w.csv(memcached)
+	copied.Labels = map[string]string{v1alpha1.LabelCopiedFrom: "operators"}
+	w.Add(copied)
+	connection, err := kube.New(w.Config, "operon-olm")
+	w.Must(err)
+	if bill := w.state(connection).Bill(); len(bill.Operators) > 0 {
+		t.Errorf("the bill has %+v", bill.Operators)
+	}
+	want := first + " is installed in namespace operators, and works in namespace " + w.Namespace + ": use -n operators"
+	if all, err := change.Plan(t.Context(), connection, w.Namespace, first, true); err == nil || err.Error() != want {
+		t.Errorf("removed are %+v, error %v, want %s", all, err, want)
 	}
 }

@@ -144,6 +144,15 @@ func TestRefusedOperators(t *testing.T) {
 	})
 	w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseSucceeded, "")
 	w.AwaitPhase("rival.v0.0.1", v1alpha1.PhaseFailed, "OwnerConflict")
+
+	w.failPods("memcached-operator", `"never-ready"`)
+	w.AwaitPhase(first, v1alpha1.PhaseFailed, "ComponentUnhealthy")
+	w.quiet()
+	w.AwaitPhase("rival.v0.0.1", v1alpha1.PhaseFailed, "OwnerConflict") // an outage does not make room for another operator
+	w.failPods("memcached-operator", "null")
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.Must(w.Delete(t.Context(), w.csv(memcached)))
+	w.AwaitPhase("rival.v0.0.1", v1alpha1.PhasePending, "RequirementsNotMet")
 }
 
 // A version that somebody writes gets the permissions of an API server only if the ServiceAccount of the group could grant them.

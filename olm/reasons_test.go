@@ -284,23 +284,25 @@ func (w *world) awaitGroup(of *v1.OperatorGroup, kind, reason, message string) {
 // becomesUnhealthy checks that a version fails while its pods do, and works again with them.
 func (w *world) becomesUnhealthy(name string) {
 	w.Helper()
-	fail := func(value string) {
-		w.Helper()
-		var pods corev1.PodList
-		w.Must(w.List(w.Context(), &pods, client.InNamespace(w.Namespace), client.MatchingLabels{"name": name}))
-		if len(pods.Items) == 0 {
-			w.Fatalf("%s has no pods", name)
-		}
-		for i := range pods.Items {
-			w.patch(&pods.Items[i], `{"metadata":{"annotations":{"sim.operon.dev/fail":`+value+`}}}`)
-		}
-	}
 	w.AwaitPhase(name, v1alpha1.PhaseSucceeded, "")
-	fail(`"never-ready"`)
+	w.failPods(name, `"never-ready"`)
 	w.awaitReason(name, v1alpha1.PhaseFailed, phase.ReasonComponentUnhealthy, "waiting for deployment "+name+" to become ready: ")
 	w.quiet()
-	fail("null")
+	w.failPods(name, "null")
 	w.AwaitPhase(name, v1alpha1.PhaseSucceeded, phase.ReasonInstallSucceeded)
+}
+
+// failPods makes the pods of an operator fail in a way, or work again: null.
+func (w *world) failPods(name, how string) {
+	w.Helper()
+	var pods corev1.PodList
+	w.Must(w.List(w.Context(), &pods, client.InNamespace(w.Namespace), client.MatchingLabels{"name": name}))
+	if len(pods.Items) == 0 {
+		w.Fatalf("%s has no pods", name)
+	}
+	for i := range pods.Items {
+		w.patch(&pods.Items[i], `{"metadata":{"annotations":{"sim.operon.dev/fail":`+how+`}}}`)
+	}
 }
 
 // A plan that cannot be carried out has a reason, and a message that names the object and what to do, and proceeds when the cause is removed.

@@ -43,13 +43,9 @@ func TestUpgradeThatConverts(t *testing.T) {
 	all.Spec.TargetNamespaces = nil
 	w.schema = fields("size")
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}
-	w.more = map[string]string{"manifests/crd.json": h.renamed()}
-	text := strings.Replace(version("0.0.2", "0.0.1"), "    owned:\n", "    required: [{name: others.$GROUP, version: v1, kind: Other}]\n    owned:\n", 1)
-	for _, mode := range []string{"OwnNamespace", "SingleNamespace"} {
-		text = strings.Replace(text, mode+", supported: true", mode+", supported: false", 1)
-	}
-	bundles["0.0.2"] = w.bundle(r, "0.0.2", strings.ReplaceAll(text+hooked, "$PORT", strconv.Itoa(int(h.port))))
-	w.Add(all, w.catalog(r, "shop", bundles, bothVersions), w.plan("install-1", "0.0.1", "", v1alpha1.Automatic))
+	bundles["0.0.2"] = h.converting(r, "0.0.2", "0.0.1", "Other", "v1beta1")
+	bundles["0.0.3"] = h.converting(r, "0.0.3", "0.0.2", "Third", "v1beta1", "v1")
+	w.Add(all, w.catalog(r, "shop", bundles, bothVersions+"- {name: memcached-operator.v0.0.3, replaces: memcached-operator.v0.0.2}\n"), w.plan("install-1", "0.0.1", "", v1alpha1.Automatic))
 	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	w.awaitPlan("install-1", v1alpha1.PlanComplete)
 	good := h.memcached("v1alpha1", "good")
@@ -77,33 +73,65 @@ func TestUpgradeThatConverts(t *testing.T) {
 			h.keepsSize("after the upgrade was given up")
 		}
 	}
-	other := w.definition()
-	other.Name, other.Spec.Names = "others."+w.group, apiextensionsv1.CustomResourceDefinitionNames{Plural: "others", Kind: "Other"}
+	h.stores("Other", second, "v1beta1")
+	w.quiet()
+
+	// The webhook of this version does not know the version that the next one stores.
+	w.Add(w.plan("install-3", "0.0.3", "0.0.2", v1alpha1.Automatic))
+	w.awaitPlan("install-3", v1alpha1.PlanComplete)
+	w.AwaitPhase("memcached-operator.v0.0.3", v1alpha1.PhasePending, "RequirementsNotMet")
+	h.touch(&v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(second)}, "again")
+	w.quiet()
+	if crd := h.crd(); storedIn(crd) != "v1beta1" || crd.Annotations["olm.stored-version"] != "v1" {
+		t.Errorf("before the next version converts, the kind is stored in %s, with the annotations %v", storedIn(crd), crd.Annotations)
+	}
+	h.keepsSize("before the next version converts")
+	h.stores("Third", "memcached-operator.v0.0.3", "v1")
+}
+
+// converting pushes a bundle with a webhook that converts between versions of Memcached, the last of which stores objects, and that requires a kind.
+func (h *hooks) converting(r *registrytest.Registry, number, replaces, requires string, versions ...string) string {
+	h.Helper()
+	h.more = map[string]string{"manifests/crd.json": h.renamed(versions...)}
+	text := strings.Replace(version(number, replaces), "    owned:\n", fmt.Sprintf("    required: [{name: %ss.$GROUP, version: v1, kind: %s}]\n    owned:\n", strings.ToLower(requires), requires), 1)
+	for _, mode := range []string{"OwnNamespace", "SingleNamespace"} {
+		text = strings.Replace(text, mode+", supported: true", mode+", supported: false", 1)
+	}
+	return h.bundle(r, number, strings.ReplaceAll(text+hooked, "$PORT", strconv.Itoa(int(h.port))))
+}
+
+// stores creates what a version of the operator requires, and waits until it stores objects in a version.
+func (h *hooks) stores(requires, csv, stored string) {
+	h.Helper()
+	other, plural := h.definition(), strings.ToLower(requires)+"s"
+	other.Name, other.Spec.Names = plural+"."+h.group, apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: requires}
 	other.Spec.Versions[0].Name = "v1"
-	w.Add(other)
+	h.Add(other)
 	h.redirect()
-	w.AwaitPhase(second, v1alpha1.PhaseSucceeded, "")
-	localtest.Eventually(t, "the kind is stored in the new version", func(context.Context) error {
-		if crd := h.crd(); storedIn(crd) != "v1beta1" || crd.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter || crd.Annotations["olm.stored-version"] != "" {
+	h.AwaitPhase(csv, v1alpha1.PhaseSucceeded, "")
+	localtest.Eventually(h.T, "the kind is stored in "+stored, func(context.Context) error {
+		crd := h.crd()
+		if storedIn(crd) != stored || crd.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter || crd.Annotations["olm.stored-version"]+crd.Annotations["olm.converted-by"] != "" {
 			return fmt.Errorf("it is stored in %s, with the conversion %+v and the annotations %v", storedIn(crd), crd.Spec.Conversion, crd.Annotations)
 		}
 		return nil
 	})
-	h.keepsSize("when the operator converts")
-	localtest.Eventually(t, "the object is converted", h.converted)
-	w.quiet()
+	h.keepsSize("when the operator converts to " + stored)
+	localtest.Eventually(h.T, "the object is converted", h.converted)
 }
 
-// renamed returns the CRD of memcached with a second version, in which the field has another name and objects are stored.
-func (h *hooks) renamed() string {
+// renamed returns the CRD of memcached with further versions, in which the field has another name. Objects are stored in the last one.
+func (h *hooks) renamed(versions ...string) string {
 	h.Helper()
 	h.schema = fields("size")
 	crd := h.definition()
 	crd.APIVersion, crd.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
-	second := *crd.Spec.Versions[0].DeepCopy()
-	second.Name, second.Schema.OpenAPIV3Schema = "v1beta1", fields("count")
 	crd.Spec.Versions[0].Storage = false
-	crd.Spec.Versions = append(crd.Spec.Versions, second)
+	for i, name := range versions {
+		next := *crd.Spec.Versions[0].DeepCopy()
+		next.Name, next.Storage, next.Schema.OpenAPIV3Schema = name, i == len(versions)-1, fields("count")
+		crd.Spec.Versions = append(crd.Spec.Versions, next)
+	}
 	return h.json(crd)
 }
 

@@ -192,8 +192,9 @@ func (h *hooks) convert(rw http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(review.Request.DesiredAPIVersion, "/v1alpha1") {
 			from, to = to, from
 		}
-		if spec, is := object.Object["spec"].(map[string]any); is && object.GetAPIVersion() != review.Request.DesiredAPIVersion {
-			spec[to] = spec[from]
+		spec, _ := object.Object["spec"].(map[string]any)
+		if value, has := spec[from]; has {
+			spec[to] = value
 			delete(spec, from)
 		}
 		object.SetAPIVersion(review.Request.DesiredAPIVersion)

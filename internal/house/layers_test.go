@@ -39,8 +39,8 @@ var layers = map[string][]layer{
 		{"command", "flags and printing", []part{{"cluster/cmd"}}},
 	},
 	"olm": {
-		{"parts", "checks of the cluster, images, catalogs of servers, and what is shown of packages", []part{
-			{"olm/internal/require"}, {"olm/internal/limit"}, {"olm/internal/serving"}, {"olm/internal/served"}, {"olm/internal/configmap"}, {"olm/internal/packages"},
+		{"parts", "checks of the cluster, images, catalogs of servers, what is shown of packages, and what composers remember", []part{
+			{"olm/internal/require"}, {"olm/internal/limit"}, {"olm/internal/serving"}, {"olm/internal/served"}, {"olm/internal/configmap"}, {"olm/internal/packages"}, {"olm/internal/passes"},
 		}},
 		{"bundles", "what is in catalogs, and the objects that are made of it", []part{{"olm/internal/plan"}, {"olm/internal/catalogs"}}},
 		{"kinds", "a composer for each kind", []part{

@@ -97,10 +97,11 @@ func Of(b Bundle, namespace, properties, replaces string) (*Objects, error) {
 
 // PackageOf returns the package from which a version was installed, or an empty string.
 func PackageOf(csv *v1alpha1.ClusterServiceVersion) string {
-	return packageIn(csv.Annotations[AnnotationProperties])
+	return PackageIn(csv.Annotations[AnnotationProperties])
 }
 
-func packageIn(properties string) string {
+// PackageIn returns the package in the value of AnnotationProperties, or an empty string.
+func PackageIn(properties string) string {
 	var written struct {
 		Properties []struct {
 			Type  string
@@ -121,7 +122,7 @@ func packageIn(properties string) string {
 
 // labelComponent adds the label of the package, by which tools find the objects of an operator.
 func labelComponent(csv *unstructured.Unstructured) {
-	of := packageIn(csv.GetAnnotations()[AnnotationProperties])
+	of := PackageIn(csv.GetAnnotations()[AnnotationProperties])
 	if of == "" {
 		return
 	}

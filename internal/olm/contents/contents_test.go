@@ -67,7 +67,7 @@ func TestStoredVersion(t *testing.T) {
 	for name, test := range map[string]struct{ live, wanted, want, stored string }{
 		"a new version":             {"{versions: " + one + "}", both, "[{name: v2, storage: false}, {name: v1, storage: true}]", "v2"},
 		"nothing converts":          {"{conversion: {strategy: None}, versions: " + one + "}", both, "[{name: v2, storage: false}, {name: v1, storage: true}]", "v2"},
-		"the operator converts":     {"{conversion: {strategy: Webhook}, versions: " + one + "}", both, both, ""},
+		"an older version converts": {"{conversion: {strategy: Webhook}, versions: " + one + "}", both, "[{name: v2, storage: false}, {name: v1, storage: true}]", "v2"},
 		"the same version":          {"{versions: " + one + "}", one, one, ""},
 		"the old version is gone":   {"{versions: [{name: v0, storage: true}]}", both, both, ""},
 		"the kind does not exist":   {"{}", both, both, ""},
@@ -76,7 +76,7 @@ func TestStoredVersion(t *testing.T) {
 		live := &apiextensionsv1.CustomResourceDefinition{}
 		read(t, "{metadata: {name: shops.example.com, resourceVersion: '7'}, spec: "+test.live+"}", live)
 		wanted := object(t, "{metadata: {name: shops.example.com}, spec: {versions: "+test.wanted+"}}")
-		if err := contents.KeepStored(wanted, live); err != nil {
+		if err := contents.KeepStored(wanted, live, "shop.v2.0.0"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got, want := wanted.Object["spec"].(map[string]any)["versions"], object(t, "{versions: "+test.want+"}").Object["versions"]; !reflect.DeepEqual(got, want) {
@@ -87,14 +87,17 @@ func TestStoredVersion(t *testing.T) {
 		}
 	}
 	live := &apiextensionsv1.CustomResourceDefinition{}
-	read(t, "{metadata: {resourceVersion: '7', annotations: {olm.stored-version: v2}}, spec: {versions: [{name: v2}, {name: v1, storage: true}]}}", live)
+	read(t, "{metadata: {resourceVersion: '7', annotations: {olm.stored-version: v2, olm.converted-by: shop.v2.0.0}}, spec: {versions: [{name: v2}, {name: v1, storage: true}]}}", live)
 	const want = `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"remove","path":"/metadata/annotations/olm.stored-version"},` +
-		`{"op":"replace","path":"/spec/versions/0/storage","value":true},{"op":"replace","path":"/spec/versions/1/storage","value":false}]`
-	if patch, err := contents.StorePatch(live); err != nil || string(patch) != want {
+		`{"op":"remove","path":"/metadata/annotations/olm.converted-by"},{"op":"replace","path":"/spec/versions/0/storage","value":true},{"op":"replace","path":"/spec/versions/1/storage","value":false}]`
+	if patch, err := contents.StorePatch(live, "shop.v2.0.0"); err != nil || string(patch) != want {
 		t.Errorf("the patch is %s, error %v, want %s", patch, err, want)
 	}
+	if patch, err := contents.StorePatch(live, "shop.v1.0.0"); err != nil || patch != nil {
+		t.Errorf("of the version before, the patch is %s, error %v", patch, err)
+	}
 	live.Annotations[contents.AnnotationStored] = "v3"
-	if patch, err := contents.StorePatch(live); err != nil || patch != nil {
+	if patch, err := contents.StorePatch(live, "shop.v2.0.0"); err != nil || patch != nil {
 		t.Errorf("for a version that is gone, the patch is %s, error %v", patch, err)
 	}
 }

@@ -71,6 +71,16 @@ type Facts struct {
 	RollBack string
 	// Began is when the upgrade from that version to this one began.
 	Began time.Time
+	// Started is when the manager started. Nothing was installed before, so that this time does not count.
+	Started time.Time
+}
+
+// waited returns how long the manager has waited since a time.
+func (f Facts) waited(since, now time.Time) time.Duration {
+	if since.Before(f.Started) {
+		since = f.Started
+	}
+	return now.Sub(since)
 }
 
 // Limit is how long an installation may take, and the time before it if there is a version to roll back to.
@@ -88,9 +98,9 @@ func Advance(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now time
 	}
 	switch {
 	case status.Phase == v1alpha1.PhaseInstalling:
-		return max(time.Second, Limit-now.Sub(since(status, now)))
+		return max(time.Second, Limit-facts.waited(since(status, now), now))
 	case facts.RollBack != "" && waits(status.Phase):
-		return max(time.Second, Limit-now.Sub(facts.Began))
+		return max(time.Second, Limit-facts.waited(facts.Began, now))
 	}
 	return 0
 }
@@ -102,7 +112,7 @@ func waits(phase v1alpha1.Phase) bool {
 
 // rolledBack reports whether a version whose phase does not change is given up for the one before.
 func rolledBack(is entry, facts Facts, now time.Time) bool {
-	return facts.RollBack != "" && (is.phase == v1alpha1.PhaseFailed && is.reason == ReasonInstallCheckFailed || waits(is.phase) && now.Sub(facts.Began) >= Limit)
+	return facts.RollBack != "" && (is.phase == v1alpha1.PhaseFailed && is.reason == ReasonInstallCheckFailed || waits(is.phase) && facts.waited(facts.Began, now) >= Limit)
 }
 
 // entry is a phase with its reason.
@@ -229,7 +239,7 @@ func installing(status *v1alpha1.ClusterServiceVersionStatus, facts Facts, now t
 		return entry{v1alpha1.PhaseFailed, facts.Unapplied.Reason, facts.Unapplied.Message}
 	case facts.Unavailable == "":
 		return entry{v1alpha1.PhaseSucceeded, ReasonInstallSucceeded, messageInstallSucceeded}
-	case now.Sub(since(status, now)) >= Limit:
+	case facts.waited(since(status, now), now) >= Limit:
 		return entry{v1alpha1.PhaseFailed, ReasonInstallCheckFailed, fmt.Sprintf("install timeout after %s: %s", Limit, facts.Unavailable)}
 	}
 	return entry{v1alpha1.PhaseInstalling, ReasonInstallWaiting, "installing: " + facts.Unavailable}

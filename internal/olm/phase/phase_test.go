@@ -87,6 +87,25 @@ func TestRolledBack(t *testing.T) {
 	}
 }
 
+// Time in which no manager ran does not count: nothing was installed then.
+func TestOutageOfTheManager(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, facts := range map[string]phase.Facts{
+		"installs": {RequirementsMet: true, Unavailable: "no pod", RollBack: "before", Began: now}, "waits": {RollBack: "before", Began: now},
+	} {
+		status := &v1alpha1.ClusterServiceVersionStatus{}
+		phase.Advance(status, facts, now)
+		facts.Started = now.Add(time.Hour)
+		if again := phase.Advance(status, facts, facts.Started); status.Reason == phase.ReasonRolledBack || again != phase.Limit {
+			t.Errorf("%s: when the manager starts, the reason is %s, again in %s", name, status.Reason, again)
+		}
+		if phase.Advance(status, facts, facts.Started.Add(phase.Limit)); status.Reason != phase.ReasonRolledBack {
+			t.Errorf("%s: later, the reason is %s", name, status.Reason)
+		}
+	}
+}
+
 // Of two versions that name each other, the one that was created last replaces the other. Otherwise the age does not matter: a backup may be
 // restored in any order.
 func TestReplaces(t *testing.T) {

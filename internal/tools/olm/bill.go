@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/operon-framework/operon/internal/olm/contents"
 )
 
 // Bill is what a lifecycle manager has installed. Its JSON is stable.
@@ -128,7 +130,7 @@ func catalogState(one *Catalog) CatalogState {
 func (s *State) operator(of *Version) Operator {
 	group := s.group(of.Namespace)
 	found := Operator{
-		Namespace: of.Namespace, CSV: of.Name, Version: of.Spec.Version, Phase: cmp.Or(of.Status.Phase, "unknown"), Package: of.packageName(),
+		Namespace: of.Namespace, CSV: of.Name, Version: of.Spec.Version, Phase: cmp.Or(of.Status.Phase, "unknown"), Package: contents.PackageIn(of.Annotations[contents.AnnotationProperties]),
 		Permissions: of.Rights(group != nil && group.all()), Images: of.Images(),
 	}
 	if of.Status.Phase != PhaseSucceeded {
@@ -232,9 +234,6 @@ func (s *State) group(namespace string) *Group {
 	return found
 }
 
-// annotationProperties has the properties of a version in its catalog.
-const annotationProperties = "operatorframework.io/properties"
-
 // property is a fact about a version in its catalog.
 type property struct {
 	Type  string          `json:"type"`
@@ -246,19 +245,8 @@ func (v *Version) properties() []property {
 	var written struct {
 		Properties []property `json:"properties"`
 	}
-	if json.Unmarshal([]byte(v.Annotations[annotationProperties]), &written) != nil {
+	if json.Unmarshal([]byte(v.Annotations[contents.AnnotationProperties]), &written) != nil {
 		return nil
 	}
 	return written.Properties
-}
-
-// packageName returns the package of a version, or an empty string.
-func (v *Version) packageName() string {
-	for _, one := range v.properties() {
-		var value struct{ PackageName string }
-		if one.Type == "olm.package" && json.Unmarshal(one.Value, &value) == nil {
-			return value.PackageName
-		}
-	}
-	return ""
 }

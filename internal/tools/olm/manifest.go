@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/core/names"
 )
 
 // maxManifest is the largest manifest of a step, in bytes. Objects of a cluster are smaller.
@@ -66,20 +67,9 @@ func (s *State) Everywhere(namespace string) bool {
 	return group != nil && group.all()
 }
 
-// Limits of the values of labels. A name that is longer is shortened, and ends in a hyphen and a hash.
-const (
-	maxLabel = 63
-	maxHash  = 9
-)
-
-// IsOwned reports whether the labels of an object say that a lifecycle manager made it for one of the versions of a namespace.
+// IsOwned reports whether the labels of an object, with names of up to 63 characters, say that a lifecycle manager made it for a version of a namespace.
 func IsOwned(labels map[string]string, namespace string, versions ...string) bool {
-	if labels["olm.owner.kind"] != kindVersion || labels["olm.owner.namespace"] != namespace {
-		return false
-	}
-	owner := labels["olm.owner"]
-	return slices.ContainsFunc(versions, func(one string) bool {
-		short := len(one) > maxLabel && len(owner) > maxHash && strings.HasPrefix(one, owner[:len(owner)-maxHash])
-		return one != "" && (owner == one || short)
+	return labels["olm.owner.kind"] == kindVersion && labels["olm.owner.namespace"] == namespace && slices.ContainsFunc(versions, func(one string) bool {
+		return one != "" && names.Join(63, one) == labels["olm.owner"]
 	})
 }

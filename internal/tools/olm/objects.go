@@ -1,7 +1,10 @@
 package olm
 
 import (
+	"cmp"
+
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -35,6 +38,11 @@ func (s *Subscription) catalog() (namespace, name string) {
 	return s.Spec.SourceNamespace, s.Spec.Source
 }
 
+// is reports whether a condition is true.
+func (s *Subscription) is(kind string) bool {
+	return meta.IsStatusConditionTrue(s.Status.Conditions, kind)
+}
+
 // Reference names an object.
 type Reference struct {
 	Namespace string `json:"namespace"`
@@ -48,13 +56,8 @@ type Report struct {
 }
 
 // ready returns the condition Ready, or an empty one.
-func (r *Report) ready() metav1.Condition {
-	for _, one := range r.Conditions {
-		if one.Type == "Ready" {
-			return one
-		}
-	}
-	return metav1.Condition{}
+func (r *Report) ready() *metav1.Condition {
+	return cmp.Or(meta.FindStatusCondition(r.Conditions, "Ready"), &metav1.Condition{})
 }
 
 // Phases of an InstallPlan.
@@ -199,8 +202,9 @@ type Catalog struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
-		Image   string `json:"image"`
-		Address string `json:"address"`
+		Image     string `json:"image"`
+		Address   string `json:"address"`
+		ConfigMap string `json:"configMap"`
 	} `json:"spec"`
 	Status struct {
 		Message         string `json:"message"`
@@ -213,6 +217,17 @@ type Catalog struct {
 		Broken   []string `json:"broken"`
 		Manager  Report   `json:"manager"`
 	} `json:"status"`
+}
+
+// place returns what has the catalog, and the field that names it.
+func (c *Catalog) place() (what, field string) {
+	switch {
+	case c.Spec.Image == "" && c.Spec.Address != "":
+		return "server", "spec.address"
+	case c.Spec.Image == "" && c.Spec.ConfigMap != "":
+		return "ConfigMap", "spec.configMap"
+	}
+	return "image", "spec.image"
 }
 
 // state returns the state of the connection.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
@@ -53,12 +54,15 @@ type State struct {
 	Packages []Package
 	// Lacks names what could not be read, with the permission that is missing.
 	Lacks []string
+
+	// copies are the namespaces of the versions of which the namespace has copies.
+	copies map[string]string
 }
 
 // Read reads the objects in a namespace, or in all namespaces if it is empty. What the caller may not read is listed in Lacks. The error is
 // ErrNotInstalled if the cluster does not have the kinds.
 func Read(ctx context.Context, client *kube.Client, namespace string) (*State, error) {
-	s := &State{Namespace: namespace}
+	s := &State{Namespace: namespace, copies: map[string]string{}}
 	var err error
 	fill := func(read func() error) {
 		if err == nil {
@@ -82,6 +86,10 @@ func Read(ctx context.Context, client *kube.Client, namespace string) (*State, e
 	if err != nil {
 		return nil, err
 	}
+	s.Versions = slices.DeleteFunc(s.Versions, func(of Version) bool {
+		s.copies[of.Name] = of.Labels[v1alpha1.LabelCopiedFrom]
+		return s.copies[of.Name] != ""
+	})
 	return s, nil
 }
 

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
@@ -62,6 +65,7 @@ const (
 	conditionDeprecated = "Deprecated"
 	conditionPending    = "InstallPlanPending"
 	conditionResolution = "ResolutionFailed"
+	conditionUnhealthy  = "CatalogSourcesUnhealthy"
 )
 
 // Why explains a Subscription, a version or a plan of the namespace, or a ClusterExtension that installs in it, whichever has the name, in this
@@ -90,6 +94,9 @@ func (s *State) Why(name string) (*Answer, error) {
 }
 
 func (s *State) unknown(name string) error {
+	if from := s.copies[name]; from != "" {
+		return fmt.Errorf("%[1]s is installed in namespace %[2]s, and works in namespace %[3]s: use -n %[2]s", name, from, s.Namespace)
+	}
 	var known []string
 	for i := range s.Subscriptions {
 		known = append(known, s.Subscriptions[i].Name)
@@ -177,7 +184,6 @@ func (e *explanation) subscription(of *Subscription) {
 func (e *explanation) catalog(of *Subscription) bool {
 	namespace, name := of.catalog()
 	found := e.state.catalog(namespace, name)
-	field := Field{kindCatalog, namespace, name, "spec.image"}
 	switch {
 	case found == nil && namespace != of.Namespace && namespace != GlobalNamespace:
 		e.decide(fmt.Sprintf("catalogs of namespace %s cannot be used in namespace %s", namespace, of.Namespace), e.at(kindSubscription, of.Name, "spec.sourceNamespace"),
@@ -192,29 +198,26 @@ func (e *explanation) catalog(of *Subscription) bool {
 		return true
 	}
 	e.link(kindCatalog, address(namespace, name), found.state())
-	switch found.state() {
-	case catalogReady:
+	state := found.state()
+	if state == catalogReady || state != "" && !of.is(conditionUnhealthy) { // what was read of it before stays in use
 		return false
-	case "":
-		field.Field = "status.connectionState"
-		e.decide(cmp.Or(prefixed("the catalog cannot be read: ", found.Status.Message), "the catalog "+address(namespace, name)+" was not read yet"), field)
-	default:
-		e.decide(fmt.Sprintf("the catalog %s cannot be read: %s", address(namespace, name), found.Status.Message), field,
-			"make the image available, or correct spec.image; it is read again every few seconds")
 	}
+	what, field := found.place()
+	why := fmt.Sprintf("the catalog %s cannot be read: %s", address(namespace, name), found.Status.Message)
+	do := []string{fmt.Sprintf("make the %s available, or correct %s; it is read again every few seconds", what, field)}
+	if state == "" {
+		field, do = "status.connectionState", nil
+	}
+	if found.Status.Message == "" {
+		why = fmt.Sprintf("the catalog %s was not read yet", address(namespace, name))
+	}
+	e.decide(why, Field{kindCatalog, namespace, name, field}, do...)
 	return true
 }
 
 // hidden reports whether the caller may not read a resource.
 func (e *explanation) hidden(resource string) bool {
 	return slices.ContainsFunc(e.Unknown, func(one string) bool { return strings.Contains(one, resource) })
-}
-
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
 }
 
 // remedies are what to do about the reasons of a failed resolution, and the fields of the Subscription that they are about.
@@ -232,19 +235,17 @@ var remedies = map[string]struct{ field, do string }{
 
 // resolution decides if no version could be chosen.
 func (e *explanation) resolution(of *Subscription) bool {
-	for _, condition := range of.Status.Conditions {
-		if condition.Type != conditionResolution || condition.Status != "True" {
-			continue
-		}
-		remedy := remedies[condition.Reason]
-		var do []string
-		if remedy.do != "" {
-			do = []string{remedy.do}
-		}
-		e.decide(condition.Message, e.at(kindSubscription, of.Name, cmp.Or(remedy.field, "status.conditions[ResolutionFailed]")), do...)
-		return true
+	condition := meta.FindStatusCondition(of.Status.Conditions, conditionResolution)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		return false
 	}
-	return false
+	remedy := remedies[condition.Reason]
+	var do []string
+	if remedy.do != "" {
+		do = []string{remedy.do}
+	}
+	e.decide(condition.Message, e.at(kindSubscription, of.Name, cmp.Or(remedy.field, "status.conditions[ResolutionFailed]")), do...)
+	return true
 }
 
 func (e *explanation) plan(of *InstallPlan) {
@@ -280,6 +281,7 @@ var failures = map[string][]string{
 	"UnsafeCustomResourceDefinition": {"change the objects that the message names, so that they fit both schemas; the plan is tried again"},
 	"BundleChanged":                  {"delete the plan, so that the manager makes another one from the bundle as it is now"},
 	"GroupServiceAccountForbidden":   {"grant the ServiceAccount of the OperatorGroup what the message names, or remove spec.serviceAccountName from the group"},
+	"NamespaceOfClusterExtension":    {"delete the Subscription, and subscribe in another namespace"},
 	"ForeignObject":                  {"remove or rename the object that the message names; the plan is tried again"},
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/resolve"
 	"github.com/operon-framework/operon/internal/ship/catalog/store"
 
@@ -68,6 +69,15 @@ type Place struct {
 	Secrets []string
 }
 
+// PlaceOf returns where the catalog of a CatalogSource is, without a version.
+func PlaceOf(source *v1alpha1.CatalogSource) Place {
+	spec := source.Spec
+	if spec.SourceType == v1alpha1.SourceConfigMap || spec.SourceType == v1alpha1.SourceInternal {
+		return Place{ConfigMap: spec.ConfigMap, Secrets: spec.Secrets}
+	}
+	return Place{Image: spec.Image, Address: spec.Address, Secrets: spec.Secrets}
+}
+
 // origin is where a catalog comes from, and the object that says so.
 type origin struct {
 	of  types.NamespacedName
@@ -107,13 +117,20 @@ const maxProblems = 20
 // Place returns where the catalog was read.
 func (l *Loaded) Place() Place { return l.origin.Place }
 
+// IsOf reports whether the catalog was read where a CatalogSource says now, although it may have changed there since.
+func (l *Loaded) IsOf(source *v1alpha1.CatalogSource) bool {
+	was := l.origin.Place
+	was.Version = ""
+	return reflect.DeepEqual(was, PlaceOf(source))
+}
+
 // Reference returns the reference of the image that the catalog was read from, as it was requested.
 func (l *Loaded) Reference() string { return l.origin.Image }
 
-// Image returns the image of a bundle, or an empty string.
+// Image returns the image of a bundle, or an empty string if the catalog contains the objects, or does not have the bundle.
 func (l *Loaded) Image(name string) string { return l.source.bundles[name].image }
 
-// PackageOf returns the package of a bundle, or an empty string.
+// PackageOf returns the package of a bundle, or an empty string if the catalog does not have the bundle.
 func (l *Loaded) PackageOf(name string) string { return l.source.bundles[name].of }
 
 // Load reads the catalog of an object, unless it has it already. An earlier one stays if that fails.

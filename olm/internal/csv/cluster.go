@@ -87,7 +87,7 @@ func (n *neighbors) nextSteps(ctx context.Context, out *operon.Composition) (map
 		if of == nil {
 			continue
 		}
-		plans, err := plansOf(ctx, out, of)
+		plans, err := installplan.Of(ctx, out, of.Namespace, of.Name)
 		if err != nil {
 			return nil, err
 		}

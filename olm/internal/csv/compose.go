@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/limit"
+	"github.com/operon-framework/operon/olm/internal/passes"
 	"github.com/operon-framework/operon/olm/internal/require"
 	"github.com/operon-framework/operon/olm/internal/serving"
 )
@@ -37,14 +36,15 @@ type Composer struct {
 
 	client client.Client
 	reader client.Reader // without a cache
+	// started is when the manager started.
+	started time.Time
 
-	mu     sync.Mutex
-	passes map[types.UID]*pass
+	passes passes.Store[pass]
 }
 
 // Connect gives the composer a connection, for what is not a child: the Secrets before certificates are issued, and the conversion of kinds.
 func (c *Composer) Connect(manager ctrl.Manager) error {
-	c.client, c.reader = manager.GetClient(), manager.GetAPIReader()
+	c.client, c.reader, c.started = manager.GetClient(), manager.GetAPIReader(), c.Clock.Now()
 	return nil
 }
 
@@ -88,25 +88,6 @@ type pass struct {
 	held bool
 }
 
-func (c *Composer) begin(csv *v1alpha1.ClusterServiceVersion) *pass {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.passes == nil {
-		c.passes = map[types.UID]*pass{}
-	}
-	p := &pass{}
-	c.passes[csv.UID] = p
-	return p
-}
-
-func (c *Composer) end(csv *v1alpha1.ClusterServiceVersion) *pass {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.passes[csv.UID]
-	delete(c.passes, csv.UID)
-	return p
-}
-
 // Compose implements operon.Composer. The operator's objects are declared as soon as nothing is missing. When something is missing later,
 // they stay.
 func (c *Composer) Compose(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *operon.Composition) error {
@@ -133,7 +114,7 @@ func (c *Composer) Compose(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 			return err
 		}
 	}
-	p := c.begin(csv)
+	p := c.passes.Begin(csv, &pass{})
 	p.dryRun = out.DryRun()
 	if p.config, err = recorded(group.Config); err != nil {
 		return err
@@ -153,7 +134,7 @@ func (c *Composer) Compose(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 		return err
 	}
 	p.requirements = requirements
-	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Missing: require.Missing(requirements), NotUpgradeable: stays}
+	p.facts = phase.Facts{Problem: problem, RequirementsMet: met, Missing: require.Missing(requirements), NotUpgradeable: stays, Started: c.started}
 	if p.facts.Predecessor, err = n.waits(ctx, out, p.granted); err != nil {
 		return err
 	}

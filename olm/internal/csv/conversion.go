@@ -73,6 +73,7 @@ func conversionsOf(csv *v1alpha1.ClusterServiceVersion) []string {
 // when it takes over. What the next version takes over is left to it.
 func (c *Composer) convert(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, p *pass, seen *operon.Observed) error {
 	var names []string
+	available := p.facts.Unavailable == "" && p.facts.Unapplied.Message == ""
 	for _, one := range p.conversions {
 		names = append(names, one.CRD)
 		if slices.Contains(p.handedKinds, one.CRD) {
@@ -84,11 +85,11 @@ func (c *Composer) convert(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 			return err
 		}
 		switch {
-		case !found || waitsToConvert(crd, one, p):
+		case !found || waitsToConvert(crd, one, available):
 		case !equality.Semantic.DeepEqual(crd.Spec.Conversion, one.Conversion):
 			err = apply(ctx, c.client, one.CRD, one.Conversion)
-		case p.facts.Unavailable == "":
-			err = store(ctx, c.client, crd)
+		case available:
+			err = store(ctx, c.client, crd, csv.Name)
 		}
 		if err != nil {
 			return err
@@ -107,12 +108,12 @@ func (c *Composer) convert(ctx context.Context, csv *v1alpha1.ClusterServiceVers
 
 // waitsToConvert reports whether a conversion cannot be written yet: there is no certificate, or another Deployment of the operator converts
 // until the new one is available. A kind that nothing converts is not converted wrongly meanwhile: requests fail until the server is available.
-func waitsToConvert(crd *apiextensionsv1.CustomResourceDefinition, wanted render.Conversion, p *pass) bool {
+func waitsToConvert(crd *apiextensionsv1.CustomResourceDefinition, wanted render.Conversion, available bool) bool {
 	to, now := wanted.Conversion.Webhook.ClientConfig, clientOf(crd)
 	if len(to.CABundle) == 0 {
 		return true
 	}
-	return p.facts.Unavailable != "" && now != nil && now.Service != nil && now.Service.Namespace == to.Service.Namespace && now.Service.Name != to.Service.Name
+	return !available && now != nil && now.Service != nil && now.Service.Namespace == to.Service.Namespace && now.Service.Name != to.Service.Name
 }
 
 // apply writes the conversion of a kind.
@@ -131,9 +132,9 @@ func apply(ctx context.Context, writer client.Writer, crd string, conversion *ap
 	return nil
 }
 
-// store changes the version in which the objects of a kind are stored to that of the bundle. The plan has not, because nothing converted them.
-func store(ctx context.Context, writer client.Writer, crd *apiextensionsv1.CustomResourceDefinition) error {
-	patch, err := contents.StorePatch(crd)
+// store changes the version in which the objects of a kind are stored to that of the bundle. The plan has not, because nothing converted to it.
+func store(ctx context.Context, writer client.Writer, crd *apiextensionsv1.CustomResourceDefinition, converter string) error {
+	patch, err := contents.StorePatch(crd, converter)
 	if err == nil && patch != nil {
 		err = writer.Patch(ctx, crd, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(conversionManager))
 	}

@@ -57,11 +57,17 @@ func neighborsOf(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, out *
 	return n, nil
 }
 
-// works reports whether a version runs. One that waits or failed keeps no other from an API.
+// works reports whether a version runs, or has run: its Deployments stay while something fails or is missing, and work again when that is over. One
+// that has never run, or that had to stop for another one, keeps no other from an API.
 func works(csv *v1alpha1.ClusterServiceVersion) bool {
+	if csv.DeletionTimestamp != nil {
+		return false
+	}
 	switch csv.Status.Phase {
 	case v1alpha1.PhaseInstallReady, v1alpha1.PhaseInstalling, v1alpha1.PhaseSucceeded, v1alpha1.PhaseReplacing:
-		return csv.DeletionTimestamp == nil
+		return true
+	case v1alpha1.PhasePending, v1alpha1.PhaseFailed:
+		return phase.Worked(&csv.Status) && csv.Status.Reason != phase.ReasonOwnerConflict && csv.Status.Reason != reasonGroupConflict
 	}
 	return false
 }
@@ -89,7 +95,7 @@ func provided(one, other *v1alpha1.ClusterServiceVersion) string {
 // stays.
 func (n *neighbors) conflict(ctx context.Context, out *operon.Composition, own render.Group) (phase.Problem, error) {
 	for _, rival := range n.rivals {
-		if n.installed() && !older(rival, n.csv) { // both run: the older one stays
+		if works(n.csv) && !older(rival, n.csv) { // both run: the older one stays
 			continue
 		}
 		name := provided(n.csv, rival)
@@ -109,17 +115,6 @@ func (n *neighbors) conflict(ctx context.Context, out *operon.Composition, own r
 }
 
 const reasonGroupConflict = "InterOperatorGroupOwnerConflict"
-
-// plansOf returns the plans that install a version.
-func plansOf(ctx context.Context, out *operon.Composition, csv *v1alpha1.ClusterServiceVersion) ([]v1alpha1.InstallPlan, error) {
-	var plans v1alpha1.InstallPlanList
-	if err := out.List(ctx, &plans, nil, client.InNamespace(csv.Namespace), operon.Everything, operon.SharedCache); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool {
-		return !slices.Contains(one.Spec.ClusterServiceVersionNames, csv.Name)
-	}), nil
-}
 
 // unfinished reports whether none of the plans of a version is complete. One that no plan has written was applied by hand, and needs none.
 func unfinished(csv *v1alpha1.ClusterServiceVersion, plans []v1alpha1.InstallPlan) bool {
@@ -144,7 +139,7 @@ func (n *neighbors) waits(ctx context.Context, out *operon.Composition, granted 
 	if back && granted != "" {
 		return "", nil
 	}
-	plans, err := plansOf(ctx, out, n.csv)
+	plans, err := installplan.Of(ctx, out, n.csv.Namespace, n.csv.Name)
 	switch {
 	case err != nil:
 		return "", err
@@ -195,7 +190,7 @@ func (n *neighbors) replaced(ctx context.Context, out *operon.Composition, facts
 		}
 	}
 	if n.csv.Status.Phase == v1alpha1.PhaseSucceeded { // one that lacks something must not keep what the plan waits for
-		plans, err := plansOf(ctx, out, n.after)
+		plans, err := installplan.Of(ctx, out, n.after.Namespace, n.after.Name)
 		if err != nil || unfinished(n.after, plans) {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 
 // Observe implements operon.Observer: it writes the phase.
 func (c *Composer) Observe(ctx context.Context, csv *v1alpha1.ClusterServiceVersion, seen *operon.Observed) error {
-	p := c.end(csv)
+	p := c.passes.End(csv)
 	if p == nil || !p.complete {
 		return nil // Compose failed
 	}

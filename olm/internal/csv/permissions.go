@@ -14,6 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
+	"github.com/operon-framework/operon/olm/internal/installplan"
 )
 
 // permissions declares the ServiceAccounts and permissions of an operator, if a plan granted them. Whoever creates or changes a
@@ -61,7 +62,7 @@ func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, gr
 	group.Absent = nil
 	for _, object := range render.Permissions(n.csv, group) {
 		if slices.Contains(absent, object.GetNamespace()) {
-			exists, err := exists(ctx, out, object)
+			_, exists, err := installplan.Live(ctx, out, object)
 			if err != nil {
 				return err
 			}
@@ -87,17 +88,10 @@ func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, gr
 	return nil
 }
 
-// exists reports whether an object exists.
-func exists(ctx context.Context, out *operon.Composition, object client.Object) (bool, error) {
-	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
-	live.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
-	return out.Get(ctx, live)
-}
-
 // planned reports whether a plan of the namespace grants permissions to the operator, and if none does, whether one may do so again. A plan
 // does not while it cannot be carried out, for example because a manager that was just started has not read its catalog yet.
 func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digest string) (granted, pending bool, err error) {
-	plans, err := plansOf(ctx, out, n.csv)
+	plans, err := installplan.Of(ctx, out, n.csv.Namespace, n.csv.Name)
 	if err != nil {
 		return false, false, err
 	}
@@ -118,8 +112,6 @@ func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digest
 // foreign reports whether a ServiceAccount was made by somebody else, or for another operator. It is used as it is, and stays when the operator
 // is removed.
 func (n *neighbors) foreign(ctx context.Context, out *operon.Composition, account client.Object) (bool, error) {
-	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: account.GetNamespace(), Name: account.GetName()}}
-	live.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
-	found, err := out.Get(ctx, live)
+	live, found, err := installplan.Live(ctx, out, account)
 	return found && live.Labels[plan.OwnerLabel] != string(n.csv.UID) && !n.ours(live), err
 }

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -86,7 +87,7 @@ func (c *Composer) certificate(ctx context.Context, n *neighbors, out *operon.Co
 	}
 	made, changed, err := issuer.Decide(data, carried, c.Clock.Now())
 	if err != nil || unread != nil || !changed {
-		return made, firstOf(err, unread)
+		return made, cmp.Or(err, unread)
 	}
 	secret := &corev1.Secret{}
 	err = c.reader.Get(ctx, client.ObjectKey{Namespace: n.csv.Namespace, Name: server.Secret}, secret)
@@ -98,16 +99,7 @@ func (c *Composer) certificate(ctx context.Context, n *neighbors, out *operon.Co
 		data = secret.Data
 	}
 	made, _, err = issuer.Decide(data, carried, c.Clock.Now())
-	return made, firstOf(err, unread)
-}
-
-func firstOf(all ...error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return made, cmp.Or(err, unread)
 }
 
 // bundles returns the CAs that API servers trust for a server, in PEM, from each object that exists.

@@ -24,6 +24,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/internal/olm/takeover"
+	"github.com/operon-framework/operon/olm/internal/installplan"
 )
 
 // labelSpecHash is on Deployments of the Operator Lifecycle Manager (OLM).
@@ -50,18 +51,11 @@ func (n *neighbors) find(ctx context.Context, out *operon.Composition, object cl
 	if _, known := into[key]; known || object.GetNamespace() == "" {
 		return nil
 	}
-	live, found, err := metadata(ctx, out, object)
+	live, found, err := installplan.Live(ctx, out, object)
 	if err == nil && found {
 		into[key] = *live
 	}
 	return err
-}
-
-func metadata(ctx context.Context, out *operon.Composition, object client.Object) (*metav1.PartialObjectMetadata, bool, error) {
-	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
-	live.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
-	found, err := out.Get(ctx, live)
-	return live, found, err
 }
 
 // condition declares the OperatorCondition of the version, or the permission to write it. OLM makes the OperatorCondition the controller of the
@@ -71,7 +65,7 @@ func (n *neighbors) condition(ctx context.Context, out *operon.Composition, obje
 		out.Child(object)
 		return nil
 	}
-	live, found, err := metadata(ctx, out, object)
+	live, found, err := installplan.Live(ctx, out, object)
 	if err != nil {
 		return err
 	}

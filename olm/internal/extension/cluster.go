@@ -74,15 +74,11 @@ func worked(csv *v1alpha1.ClusterServiceVersion, of *v1.ClusterExtension) bool {
 // settled reports whether one version is installed, and no other one exists.
 func (v versions) settled() bool { return v.tip != nil && v.tip == v.installed && len(v.all) == 1 }
 
-// continues reports whether the upgrade to the newest version goes on although the catalogs offer nothing newer than chosen now, because the newest
-// version was withdrawn or deprecated meanwhile. All its objects are written, so that kinds and stored objects may already be those of the newest
+// continues reports whether the upgrade to the newest version goes on although the catalogs offer another one now: the newest version was withdrawn or
+// deprecated meanwhile, or has a successor. All its objects are written, so that kinds and stored objects may already be those of the newest
 // version, and to go back is a decision of the user, who has not changed what was asked for. A version that failed is given up.
-func (v versions) continues(filter *v1.CatalogFilter, chosen version, of *v1alpha1.InstallPlan) bool {
-	if v.installed == nil || v.tip.Status.Phase == v1alpha1.PhaseFailed || of.Status.Phase != v1alpha1.PlanComplete || of.Annotations[annotationAsked] != digestOf(filter) {
-		return false
-	}
-	number, err := semver.StrictNewVersion(v.tip.Spec.Version)
-	return err == nil && chosen.compare(version{v.tip.Name, number}) < 0
+func (v versions) continues(filter *v1.CatalogFilter, of *v1alpha1.InstallPlan) bool {
+	return v.installed != nil && v.tip.Status.Phase != v1alpha1.PhaseFailed && of.Status.Phase == v1alpha1.PlanComplete && of.Annotations[annotationAsked] == digestOf(filter)
 }
 
 // annotationAsked is on the InstallPlans of ClusterExtensions: a digest of what the ClusterExtension asked for.

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/limit"
+	"github.com/operon-framework/operon/olm/internal/passes"
 )
 
 // Composer manages ClusterExtensions.
@@ -31,8 +30,7 @@ type Composer struct {
 
 	client client.Client
 
-	mu     sync.Mutex
-	passes map[types.UID]*pass
+	passes passes.Store[pass]
 }
 
 // Connect gives the composer a connection, to remove versions that could not be installed and are not wanted any more.
@@ -54,25 +52,6 @@ type pass struct {
 	reason, message string
 }
 
-func (c *Composer) begin(of *v1.ClusterExtension) *pass {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.passes == nil {
-		c.passes = map[types.UID]*pass{}
-	}
-	p := &pass{}
-	c.passes[of.UID] = p
-	return p
-}
-
-func (c *Composer) end(of *v1.ClusterExtension) *pass {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.passes[of.UID]
-	delete(c.passes, of.UID)
-	return p
-}
-
 // refusal is why nothing is installed or upgraded until something changes.
 type refusal struct{ reason, message string }
 
@@ -90,7 +69,7 @@ func retry(format string, values ...any) error {
 
 // Compose implements operon.Composer. What is installed stays while something refuses an upgrade.
 func (c *Composer) Compose(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition) (failed error) {
-	p := c.begin(of)
+	p := c.passes.Begin(of, &pass{})
 	defer func() { p.complete = failed == nil }()
 	err := c.compose(ctx, of, out, p)
 	var why refusal
@@ -136,7 +115,7 @@ func (c *Composer) compose(ctx context.Context, of *v1.ClusterExtension, out *op
 			return err
 		}
 		for i := range plans {
-			if now.continues(of.Spec.Source.Catalog, chosen.version, &plans[i]) {
+			if now.continues(of.Spec.Source.Catalog, &plans[i]) {
 				return proceed(out, &plans[i], now)
 			}
 		}

@@ -156,7 +156,8 @@ func progress(live *v1alpha1.InstallPlan, name string, now versions) error {
 	return rolling("installs %s", name)
 }
 
-// unfinished keeps the InstallPlan of a version that works, although not all objects of its bundle are written, or not all permissions granted.
+// unfinished keeps the InstallPlan of a version that works, although not all objects of its bundle are written, or not all permissions granted. It
+// returns how far that is, or why the version does not work now.
 func unfinished(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition, now versions) error {
 	plans, err := plansOf(ctx, of, out, now.tip.Name)
 	if err != nil {
@@ -167,6 +168,9 @@ func unfinished(ctx context.Context, of *v1.ClusterExtension, out *operon.Compos
 			return proceed(out, &plans[i], now)
 		}
 	}
+	if is := now.tip.Status; is.Phase != v1alpha1.PhaseSucceeded {
+		return rolling("%s is %s: %s", now.tip.Name, is.Phase, is.Message)
+	}
 	return nil
 }
 
@@ -176,15 +180,10 @@ func proceed(out *operon.Composition, live *v1alpha1.InstallPlan, now versions) 
 	return progress(live, now.tip.Name, now)
 }
 
-// plansOf returns the InstallPlans of a version.
+// plansOf returns the InstallPlans with which a ClusterExtension installs a version.
 func plansOf(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition, name string) ([]v1alpha1.InstallPlan, error) {
-	var list v1alpha1.InstallPlanList
-	if err := out.List(ctx, &list, nil, client.InNamespace(metav1.NamespaceAll), operon.Everything); err != nil { // the manager caches all of them anyway
-		return nil, err
-	}
-	return slices.DeleteFunc(list.Items, func(one v1alpha1.InstallPlan) bool {
-		return one.Labels[coreplan.OwnerLabel] != string(of.UID) || !slices.Contains(one.Spec.ClusterServiceVersionNames, name)
-	}), nil
+	plans, err := installplan.Of(ctx, out, of.Spec.Namespace, name)
+	return slices.DeleteFunc(plans, func(one v1alpha1.InstallPlan) bool { return one.Labels[coreplan.OwnerLabel] != string(of.UID) }), err
 }
 
 // needs reports whether a version still needs its InstallPlan: it works, perhaps with permissions of the version before, which go with it.

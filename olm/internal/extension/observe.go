@@ -17,7 +17,7 @@ import (
 
 // Observe implements operon.Observer.
 func (c *Composer) Observe(ctx context.Context, of *v1.ClusterExtension, seen *operon.Observed) error {
-	p := c.end(of)
+	p := c.passes.End(of)
 	if p == nil || !p.complete {
 		return nil // Compose failed
 	}
@@ -66,7 +66,7 @@ func (c *Composer) progressing(of *v1.ClusterExtension, p *pass) time.Duration {
 		c.set(of, v1.Progressing, metav1.ConditionFalse, p.reason, p.message)
 		return 0
 	}
-	left := c.left(of, p)
+	left := c.left(of)
 	if left < 0 {
 		c.set(of, v1.Progressing, metav1.ConditionFalse, v1.ReasonProgressDeadlineExceeded,
 			fmt.Sprintf("not completed within %d minutes: %s", of.Spec.ProgressDeadlineMinutes, p.message))
@@ -76,17 +76,24 @@ func (c *Composer) progressing(of *v1.ClusterExtension, p *pass) time.Duration {
 	return left
 }
 
-// left returns how much time an installation has left: less than 0 if it has taken too long, and 0 if there is no deadline.
-func (c *Composer) left(of *v1.ClusterExtension, p *pass) time.Duration {
-	tip := p.versions.tip
-	if of.Spec.ProgressDeadlineMinutes == 0 || tip == nil || tip == p.versions.installed {
+// left returns how much time is left until the deadline: less than 0 if it has passed, and 0 if there is none. The time counts from when Progressing
+// was no longer Succeeded, or the ClusterExtension was changed.
+func (c *Composer) left(of *v1.ClusterExtension) time.Duration {
+	limit := time.Duration(of.Spec.ProgressDeadlineMinutes) * time.Minute
+	before := meta.FindStatusCondition(of.Status.States, v1.Progressing)
+	switch {
+	case limit == 0:
 		return 0
-	}
-	left := time.Duration(of.Spec.ProgressDeadlineMinutes)*time.Minute - c.Clock.Now().Sub(tip.CreationTimestamp.Time)
-	if left == 0 {
+	case before == nil || before.ObservedGeneration != of.Generation || before.Reason == v1.ReasonSucceeded || before.Reason == v1.ReasonBlocked:
+		meta.RemoveStatusCondition(&of.Status.States, v1.Progressing) // its time of transition is now, although its status may be the same
+		return limit
+	case before.Reason == v1.ReasonProgressDeadlineExceeded:
 		return -1
 	}
-	return left
+	if left := limit - c.Clock.Since(before.LastTransitionTime.Time); left > 0 {
+		return left
+	}
+	return -1
 }
 
 // deprecations reports what the catalog says about the package and the channels of a ClusterExtension, and about the installed version.

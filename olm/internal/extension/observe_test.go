@@ -14,33 +14,41 @@ import (
 	"github.com/operon-framework/operon/internal/olm/resolve"
 )
 
-// An installation that takes longer than its deadline is reported. Without a deadline, it may take forever.
+// What takes longer than its deadline is reported, until it has succeeded or the ClusterExtension changes. Without a deadline, it may take forever.
 func TestProgressDeadline(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	tip := &v1alpha1.ClusterServiceVersion{}
-	tip.CreationTimestamp = metav1.NewTime(start)
 	for name, test := range map[string]struct {
-		deadline  int32
-		after     time.Duration
-		installed bool
-		want      string
-		left      time.Duration
+		deadline int32
+		before   string
+		observed int64
+		after    time.Duration
+		want     string
+		left     time.Duration
 	}{
-		"in time":     {10, 9 * time.Minute, false, v1.ReasonRollingOut, time.Minute},
-		"too late":    {10, 10 * time.Minute, false, v1.ReasonProgressDeadlineExceeded, 0},
-		"no deadline": {0, time.Hour, false, v1.ReasonRollingOut, 0},
-		"installed":   {10, time.Hour, true, v1.ReasonRollingOut, 0},
+		"just begun":      {10, "", 0, time.Hour, v1.ReasonRollingOut, 10 * time.Minute},
+		"after a success": {10, v1.ReasonSucceeded, 2, time.Hour, v1.ReasonRollingOut, 10 * time.Minute},
+		"in time":         {10, v1.ReasonRetrying, 2, 9 * time.Minute, v1.ReasonRollingOut, time.Minute},
+		"too late":        {10, v1.ReasonRollingOut, 2, 10 * time.Minute, v1.ReasonProgressDeadlineExceeded, 0},
+		"still too late":  {10, v1.ReasonProgressDeadlineExceeded, 2, time.Second, v1.ReasonProgressDeadlineExceeded, 0},
+		"another spec":    {10, v1.ReasonProgressDeadlineExceeded, 1, time.Hour, v1.ReasonRollingOut, 10 * time.Minute},
+		"no deadline":     {0, v1.ReasonRollingOut, 2, time.Hour, v1.ReasonRollingOut, 0},
 	} {
-		c := &Composer{Clock: clocktesting.NewFakePassiveClock(start.Add(test.after))}
-		of := &v1.ClusterExtension{Spec: v1.ClusterExtensionSpec{ProgressDeadlineMinutes: test.deadline}}
-		p := &pass{reason: v1.ReasonRollingOut, versions: versions{tip: tip}}
-		if test.installed {
-			p.versions.installed = tip
+		now := start.Add(test.after)
+		c, of := &Composer{Clock: clocktesting.NewFakePassiveClock(now)}, &v1.ClusterExtension{Spec: v1.ClusterExtensionSpec{ProgressDeadlineMinutes: test.deadline}}
+		of.Generation = 2
+		if test.before != "" {
+			of.Status.States = []metav1.Condition{{
+				Type: v1.Progressing, Status: metav1.ConditionTrue, Reason: test.before, ObservedGeneration: test.observed, LastTransitionTime: metav1.NewTime(start),
+			}}
 		}
-		left := c.progressing(of, p)
-		if got := meta.FindStatusCondition(of.Status.States, v1.Progressing); got.Reason != test.want || left != test.left {
+		left := c.progressing(of, &pass{reason: v1.ReasonRollingOut})
+		got := meta.FindStatusCondition(of.Status.States, v1.Progressing)
+		if got.Reason != test.want || left != test.left {
 			t.Errorf("%s: the reason is %s, want %s; left are %s, want %s", name, got.Reason, test.want, left, test.left)
+		}
+		if begins := test.left == 10*time.Minute; begins != got.LastTransitionTime.Time.Equal(now) && test.want == v1.ReasonRollingOut {
+			t.Errorf("%s: the time of the transition is %s", name, got.LastTransitionTime)
 		}
 	}
 }

@@ -6,13 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -27,6 +25,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/limit"
+	"github.com/operon-framework/operon/olm/internal/passes"
 )
 
 // AnnotationBundles names the catalogs of the versions of a plan: a list of NAME=NAMESPACE/CATALOG, separated by commas. The Subscription that
@@ -59,6 +58,7 @@ const (
 	ReasonUnsafeCRD        = "UnsafeCustomResourceDefinition"
 	ReasonForeignObject    = "ForeignObject"
 	ReasonForbidden        = "GroupServiceAccountForbidden"
+	ReasonExtension        = "NamespaceOfClusterExtension"
 	reasonWaitingForCSV    = "WaitingForCSV"
 	reasonPermission       = "WaitingForPermission"
 )
@@ -76,8 +76,7 @@ type Composer struct {
 	// started is when the manager started.
 	started time.Time
 
-	mu     sync.Mutex
-	passes map[types.UID]*pass
+	passes passes.Store[pass]
 }
 
 // Connect gives the composer a connection, for the check of stored objects.
@@ -127,32 +126,13 @@ func (p *pass) declare() {
 	}
 }
 
-func (c *Composer) begin(of *v1alpha1.InstallPlan) *pass {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.passes == nil {
-		c.passes = map[types.UID]*pass{}
-	}
-	p := &pass{}
-	c.passes[of.UID] = p
-	return p
-}
-
-func (c *Composer) end(of *v1alpha1.InstallPlan) *pass {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.passes[of.UID]
-	delete(c.passes, of.UID)
-	return p
-}
-
 // Compose implements operon.Composer. The objects are children until all are written, and are left behind then: they belong to the
 // ClusterServiceVersion.
 func (c *Composer) Compose(ctx context.Context, of *v1alpha1.InstallPlan, out *operon.Composition) (failed error) {
 	if of.Status.Phase == v1alpha1.PlanComplete || isForeign(of) {
 		return nil
 	}
-	p := c.begin(of)
+	p := c.passes.Begin(of, &pass{})
 	defer func() { p.complete = failed == nil }()
 	bundles, err := c.bundles(ctx, of, p)
 	if errors.Is(err, catalogs.ErrChanged) {
@@ -170,6 +150,9 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.InstallPlan, out *o
 			return err
 		}
 		p.waits = v1alpha1.PlanRequiresApproval
+		if p.message, err = c.foreseen(ctx, of, bundles, out); err != nil {
+			return err
+		}
 		out.Wait(ReasonRequiresApproval, "waits for spec.approved")
 		return nil
 	}
@@ -217,6 +200,22 @@ func (c *Composer) refuse(err error, p *pass, out *operon.Composition) error {
 	out.Fail(why.reason, why.message)
 	out.RequeueAfter(timing.again)
 	return nil
+}
+
+// foreseen returns why a plan that waits for approval would be refused because of permissions or other operators, or an empty string.
+func (c *Composer) foreseen(ctx context.Context, of *v1alpha1.InstallPlan, bundles []*contents.Objects, out *operon.Composition) (string, error) {
+	err := c.limited(ctx, of, bundles, out)
+	for _, one := range bundles {
+		if err != nil || of.Annotations[AnnotationRestores] != "" {
+			break
+		}
+		err = (&writing{of: of, out: out}).used(ctx, one)
+	}
+	var why refusal
+	if errors.As(err, &why) {
+		return why.message, nil
+	}
+	return "", err
 }
 
 // bundles reads the bundles of a plan, and returns their objects.

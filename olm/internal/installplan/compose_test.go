@@ -49,7 +49,7 @@ func TestRestartLeavesTheStatus(t *testing.T) {
 		if len(composed.Outcomes) != 1 || composed.Outcomes[0].Reason() != test.reason || !composed.Incomplete {
 			t.Errorf("%s: composed is %+v", name, composed)
 		}
-		if p := c.passes[of.UID]; p.waits != test.waits || p.stays != (test.waits == "") {
+		if p := c.passes.Begin(of, c.passes.End(of)); p.waits != test.waits || p.stays != (test.waits == "") {
 			t.Errorf("%s: the pass is %+v", name, p)
 		}
 		if test.waits != "" {

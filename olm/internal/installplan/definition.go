@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
@@ -45,7 +46,7 @@ func (c *Composer) definition(ctx context.Context, w *writing, csv *v1alpha1.Clu
 	if contents.HasConversion(csv, wanted.GetName()) {
 		judged = wanted.DeepCopy()
 		annotate(judged, crdcompat.ConversionAnnotation, "operator")
-		if err := contents.KeepStored(wanted, live); err != nil {
+		if err := contents.KeepStored(wanted, live, csv.Name); err != nil {
 			return err
 		}
 	}
@@ -102,11 +103,12 @@ func unchanged(report *crdcompat.Report) bool {
 	return !slices.ContainsFunc(report.Definitions, func(one *crdcompat.Result) bool { return one.State != crdcompat.Unchanged })
 }
 
-// metadataOf returns an object that reads the metadata of another one.
-func metadataOf(object *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+// Live reads the metadata of an object as it exists, and reports whether it does.
+func Live(ctx context.Context, out *operon.Composition, object client.Object) (*metav1.PartialObjectMetadata, bool, error) {
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
-	live.SetGroupVersionKind(object.GroupVersionKind())
-	return live
+	live.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
+	found, err := out.Get(ctx, live)
+	return live, found, err
 }
 
 // digestOf writes the digest of a definition into its annotations.

@@ -32,6 +32,9 @@ func (c *Composer) limited(ctx context.Context, of *v1alpha1.InstallPlan, bundle
 		return refusal{phase.ReasonTooManyGroups, fmt.Sprintf("the namespace has %d OperatorGroups: keep one", len(groups))}
 	}
 	for _, one := range groups {
+		if by, own := extensionOf(&one), extensionOf(of); by != nil && (own == nil || own.UID != by.UID) {
+			return refusal{ReasonExtension, fmt.Sprintf("the namespace is for the operator of the ClusterExtension %s alone: subscribe in another namespace", by.Name)}
+		}
 		if one.Spec.ServiceAccountName == "" {
 			continue
 		}

@@ -23,7 +23,7 @@ import (
 
 // Observe implements operon.Observer: it writes the phase and the steps.
 func (c *Composer) Observe(_ context.Context, of *v1alpha1.InstallPlan, seen *operon.Observed) error {
-	p := c.end(of)
+	p := c.passes.End(of)
 	if p == nil || !p.complete || p.stays {
 		return nil // the plan is complete, or Compose failed or found out nothing
 	}

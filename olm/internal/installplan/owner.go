@@ -50,6 +50,21 @@ func (w *writing) unowned(ctx context.Context, csv *v1alpha1.ClusterServiceVersi
 	return false, err
 }
 
+// used refuses a bundle with a CustomResourceDefinition that another operator uses.
+func (w *writing) used(ctx context.Context, bundle *contents.Objects) error {
+	for _, wanted := range bundle.CRDs {
+		live := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: wanted.GetName()}}
+		exists, err := w.out.Get(ctx, live)
+		if err == nil && exists {
+			_, err = w.unowned(ctx, bundle.Typed, wanted, live)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // isNewer reports whether a version is newer than another one, and has written its definitions.
 func isNewer(csv, than *v1alpha1.ClusterServiceVersion) bool {
 	if csv.DeletionTimestamp != nil || csv.Status.PermissionsDigest == "" && csv.Status.Phase != v1alpha1.PhaseSucceeded {
@@ -77,13 +92,22 @@ func loses(csv *v1alpha1.ClusterServiceVersion, wanted *unstructured.Unstructure
 	return ""
 }
 
-// extensionOf returns a reference to the ClusterExtension that made a plan, or nil. Its versions get the reference, and belong to it.
-func extensionOf(of *v1alpha1.InstallPlan) *metav1.OwnerReference {
+// extensionOf returns a reference to the ClusterExtension that made a plan or an OperatorGroup, or nil. Versions get that of their plan, and belong to it.
+func extensionOf(of metav1.Object) *metav1.OwnerReference {
 	owner := metav1.GetControllerOf(of)
 	if owner == nil || owner.Kind != "ClusterExtension" || owner.APIVersion != extensionv1.GroupVersion.String() {
 		return nil
 	}
 	return &metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
+}
+
+// Of returns the plans of a namespace that install a version.
+func Of(ctx context.Context, out *operon.Composition, namespace, version string) ([]v1alpha1.InstallPlan, error) {
+	var plans v1alpha1.InstallPlanList
+	err := out.List(ctx, &plans, nil, client.InNamespace(namespace), operon.Everything, operon.SharedCache)
+	return slices.DeleteFunc(plans.Items, func(one v1alpha1.InstallPlan) bool {
+		return !slices.Contains(one.Spec.ClusterServiceVersionNames, version)
+	}), err
 }
 
 // isForeign reports whether another lifecycle manager made a plan for a Subscription. It stays as it is, and is deleted with the Subscription.

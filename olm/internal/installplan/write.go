@@ -72,8 +72,7 @@ func (w *writing) refused(ctx context.Context, all []*unstructured.Unstructured)
 		if lacks != "" {
 			continue
 		}
-		live := metadataOf(object)
-		exists, err := w.out.Get(ctx, live)
+		live, exists, err := Live(ctx, w.out, object)
 		if err != nil {
 			return err
 		}
@@ -95,8 +94,7 @@ func (w *writing) declare(ctx context.Context, object *unstructured.Unstructured
 		w.leaveOut(object, lacks)
 		return nil
 	}
-	live := metadataOf(object)
-	exists, err := w.out.Get(ctx, live)
+	live, exists, err := Live(ctx, w.out, object)
 	if err != nil {
 		return err
 	}

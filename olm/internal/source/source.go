@@ -57,20 +57,17 @@ func (c *Composer) Compose(ctx context.Context, source *v1alpha1.CatalogSource, 
 
 // placeOf returns where a catalog is. A ConfigMap is watched.
 func placeOf(ctx context.Context, source *v1alpha1.CatalogSource, out *operon.Composition) (catalogs.Place, error) {
+	place := catalogs.PlaceOf(source)
 	if !inConfigMap(source) {
-		return catalogs.Place{Image: source.Spec.Image, Address: source.Spec.Address, Secrets: source.Spec.Secrets}, nil
+		return place, nil
 	}
 	live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Spec.ConfigMap}}
 	live.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	found, err := out.Get(ctx, live)
-	if err != nil {
-		return catalogs.Place{}, err
-	}
-	place := catalogs.Place{ConfigMap: source.Spec.ConfigMap, Secrets: source.Spec.Secrets}
 	if found {
 		place.Version = live.ResourceVersion
 	}
-	return place, nil
+	return place, err
 }
 
 func inConfigMap(source *v1alpha1.CatalogSource) bool {

@@ -15,7 +15,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
 	"github.com/operon-framework/operon/olm/internal/installplan"
+	"github.com/operon-framework/operon/olm/internal/passes"
 )
 
 // Reasons of the Ready condition of a Subscription, and types of its other conditions. The reasons of a resolution are in package resolve.
@@ -49,8 +49,9 @@ type Composer struct {
 	// Global is the namespace whose catalogs all namespaces can use.
 	Global string
 
+	passes passes.Store[pass]
+
 	mu      sync.Mutex
-	passes  map[types.UID]*pass
 	results map[string]resolved
 }
 
@@ -73,25 +74,6 @@ type pass struct {
 	warnings []resolve.Warning
 }
 
-func (c *Composer) begin(of *v1alpha1.Subscription) *pass {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.passes == nil {
-		c.passes = map[types.UID]*pass{}
-	}
-	p := &pass{installed: of.Status.InstalledCSV, chosen: of.Status.CurrentCSV}
-	c.passes[of.UID] = p
-	return p
-}
-
-func (c *Composer) end(of *v1alpha1.Subscription) *pass {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.passes[of.UID]
-	delete(c.passes, of.UID)
-	return p
-}
-
 // stop records why nothing is chosen. What is installed stays.
 func (p *pass) stop(out *operon.Composition, problem, reason, message string) {
 	p.problem, p.reason, p.message = problem, reason, message
@@ -100,7 +82,7 @@ func (p *pass) stop(out *operon.Composition, problem, reason, message string) {
 
 // Compose implements operon.Composer. The InstallPlan of the version that is chosen is a child. It stays until another version is chosen.
 func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *operon.Composition) (failed error) {
-	p := c.begin(of)
+	p := c.passes.Begin(of, &pass{installed: of.Status.InstalledCSV, chosen: of.Status.CurrentCSV})
 	defer func() { p.complete = failed == nil }()
 	n, err := c.namespaceOf(ctx, of.Namespace, out)
 	if err != nil {
@@ -239,7 +221,7 @@ func (c *Composer) keep(of *v1alpha1.Subscription, n *namespace, outcome resolve
 // another bundle for it: nothing else writes the rest.
 func (n *namespace) resume(of *v1alpha1.Subscription, out *operon.Composition, p *pass) {
 	csv, loaded := n.exist[p.chosen], n.loaded[keyOf(of)]
-	if csv == nil || !installplan.Wrote(csv) || phase.Worked(&csv.Status) || loaded == nil || loaded.Image(csv.Name) == "" ||
+	if csv == nil || !installplan.Wrote(csv) || phase.Worked(&csv.Status) || loaded == nil || loaded.PackageOf(csv.Name) == "" ||
 		slices.ContainsFunc(n.plans, func(one v1alpha1.InstallPlan) bool {
 			return slices.Contains(one.Spec.ClusterServiceVersionNames, csv.Name)
 		}) {

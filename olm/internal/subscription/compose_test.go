@@ -104,3 +104,26 @@ func TestResultsAreForgotten(t *testing.T) {
 		t.Errorf("the results of %v are kept", names)
 	}
 }
+
+// A namespace is resolved again when the priority of a catalog changes, or why it cannot be used.
+func TestCatalogsOfAResult(t *testing.T) {
+	t.Parallel()
+	c, known := &Composer{Clock: testclock.NewFakeClock(time.Now())}, map[string]bool{}
+	for _, test := range []struct {
+		priority int
+		message  string
+	}{{0, "down"}, {1, "down"}, {1, "unauthorized"}} {
+		one := &v1alpha1.CatalogSource{}
+		one.Spec.Priority = test.priority
+		one.Status.Message, one.Status.ConnectionState = test.message, &v1alpha1.ConnectionState{LastObservedState: v1alpha1.StateTransientFailure}
+		n := &namespace{}
+		n.add(one, nil)
+		if _, err := c.resolve(n); err != nil {
+			t.Fatal(err)
+		}
+		known[c.results[""].digest] = true
+	}
+	if len(known) != 3 {
+		t.Errorf("there are %d results, want 3", len(known))
+	}
+}

@@ -30,8 +30,9 @@ type namespace struct {
 	problem resolve.Problem
 	health  []v1alpha1.CatalogHealth
 	loaded  map[types.NamespacedName]*catalogs.Loaded
-	digests []string
-	plans   []v1alpha1.InstallPlan
+	// catalogs are the states of all catalogs.
+	catalogs []string
+	plans    []v1alpha1.InstallPlan
 	// pending are the versions that exist and are not installed yet, by the Subscription that installs them.
 	pending map[string]string
 	// rolledBack are the versions that exist and were given up, by name.
@@ -140,25 +141,27 @@ func keyOf(of *v1alpha1.Subscription) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(of.Spec.CatalogSourceNamespace, of.Namespace), Name: of.Spec.CatalogSource}
 }
 
-// add adds a catalog.
+// add adds a catalog. What was read of it stays in use while it cannot be read again.
 func (n *namespace) add(one *v1alpha1.CatalogSource, loaded *catalogs.Loaded) {
 	key := client.ObjectKeyFromObject(one)
 	found := resolve.Catalog{NamespacedName: key, Priority: one.Spec.Priority}
 	state := one.Status.ConnectionState
-	n.loading = n.loading || loaded == nil && state != nil && state.LastObservedState == v1alpha1.StateReady
+	ready := state != nil && state.LastObservedState == v1alpha1.StateReady
+	n.loading = n.loading || loaded == nil && ready
+	digest := ""
 	switch {
-	case state == nil || loaded == nil:
+	case state == nil || loaded == nil && ready:
 		found.Unavailable = "it was not read yet"
-	case state.LastObservedState != v1alpha1.StateReady:
-		found.Unavailable = one.Status.Message
-	default:
-		found.Source = loaded.Source
+	case ready, state.LastObservedState == v1alpha1.StateTransientFailure && loaded != nil && loaded.IsOf(one):
+		found.Source, digest = loaded.Source, loaded.Digest
 		n.loaded[key] = loaded
-		n.digests = append(n.digests, key.String()+"@"+loaded.Digest)
+	default:
+		found.Unavailable = cmp.Or(one.Status.Message, "it was not read yet")
 	}
+	n.catalogs = append(n.catalogs, fmt.Sprintf("%s@%s %d %s", key, digest, found.Priority, found.Unavailable))
 	n.problem.Catalogs = append(n.problem.Catalogs, found)
 	n.health = append(n.health, v1alpha1.CatalogHealth{
-		CatalogSourceRef: reference(one, "CatalogSource"), Healthy: found.Unavailable == "", LastUpdated: lastConnect(one),
+		CatalogSourceRef: reference(one, "CatalogSource"), Healthy: ready && loaded != nil, LastUpdated: lastConnect(one),
 	})
 }
 
@@ -210,7 +213,7 @@ type resolved struct {
 
 // resolve resolves a namespace, once for each state: all its Subscriptions ask for the same.
 func (c *Composer) resolve(n *namespace) (resolve.Result, error) {
-	state, err := json.Marshal([]any{n.problem.Subscriptions, n.problem.Installed, n.digests, n.health, n.pending})
+	state, err := json.Marshal([]any{n.problem.Subscriptions, n.problem.Installed, n.catalogs, n.health, n.pending})
 	if err != nil {
 		return resolve.Result{}, fmt.Errorf("encode the state of the namespace %s: %w", n.problem.Namespace, err)
 	}

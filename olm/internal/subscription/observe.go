@@ -18,7 +18,7 @@ import (
 
 // Observe implements operon.Observer.
 func (c *Composer) Observe(_ context.Context, of *v1alpha1.Subscription, _ *operon.Observed) error {
-	p := c.end(of)
+	p := c.passes.End(of)
 	if p == nil || !p.complete {
 		return nil // Compose failed
 	}
@@ -33,13 +33,7 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.Subscription, _ *oper
 		meta.RemoveStatusCondition(&status.Problems, kind)
 	}
 	for _, kind := range []string{conditionResolution, conditionUnhealthy, conditionPending, conditionPlanFailed} {
-		if kind != p.problem {
-			meta.RemoveStatusCondition(&status.Problems, kind)
-			continue
-		}
-		meta.SetStatusCondition(&status.Problems, metav1.Condition{
-			Type: kind, Status: metav1.ConditionTrue, Reason: p.reason, Message: p.message, LastTransitionTime: metav1.NewTime(c.Clock.Now()),
-		})
+		c.set(status, kind, kind == p.problem, p.reason, p.message)
 	}
 	c.deprecated(of, p.warnings)
 	if !equality.Semantic.DeepEqual(before, status) || status.LastUpdated == nil {
@@ -70,14 +64,18 @@ func (c *Composer) deprecated(of *v1alpha1.Subscription, warnings []resolve.Warn
 		messages[conditionDeprecated] = strings.Join(all, "; ")
 	}
 	for _, kind := range []string{conditionDeprecated, "PackageDeprecated", "ChannelDeprecated", "BundleDeprecated"} {
-		if messages[kind] == "" {
-			meta.RemoveStatusCondition(&of.Status.Problems, kind)
-			continue
-		}
-		meta.SetStatusCondition(&of.Status.Problems, metav1.Condition{
-			Type: kind, Status: metav1.ConditionTrue, Reason: conditionDeprecated, Message: messages[kind], LastTransitionTime: metav1.NewTime(c.Clock.Now()),
-		})
+		c.set(&of.Status, kind, messages[kind] != "", conditionDeprecated, messages[kind])
 	}
+}
+
+func (c *Composer) set(status *v1alpha1.SubscriptionStatus, kind string, is bool, reason, message string) {
+	if !is {
+		meta.RemoveStatusCondition(&status.Problems, kind)
+		return
+	}
+	meta.SetStatusCondition(&status.Problems, metav1.Condition{
+		Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(c.Clock.Now()),
+	})
 }
 
 // stateOf returns the state: whether the installed version is the one that was chosen.

@@ -21,7 +21,7 @@ func (n *namespace) givenUp(of *v1alpha1.Subscription) []v1alpha1.RolledBack {
 	if of.Annotations[v1alpha1.AnnotationRollback] == "true" {
 		loaded := n.loaded[keyOf(of)]
 		all = slices.DeleteFunc(slices.Clone(of.Status.RolledBack), func(one v1alpha1.RolledBack) bool {
-			return loaded != nil && loaded.Image(one.Name) != one.Image
+			return loaded != nil && loaded.PackageOf(one.Name) != "" && loaded.Image(one.Name) != one.Image
 		})
 	}
 	for _, plan := range n.plansOf(of) {
@@ -67,7 +67,7 @@ func (n *namespace) isRolledBack(plan *v1alpha1.InstallPlan) bool {
 // of the plans.
 func (c *Composer) restore(of *v1alpha1.Subscription, n *namespace, outcome resolve.Outcome, out *operon.Composition) (names []string) {
 	loaded := n.loaded[keyOf(of)]
-	if loaded == nil || loaded.Image(outcome.Installed) == "" {
+	if loaded == nil || loaded.PackageOf(outcome.Installed) == "" {
 		return nil // a plan that exists is kept as it is
 	}
 	for _, one := range n.givenUp(of) {

@@ -24,7 +24,7 @@ func isForeign(csv *v1alpha1.ClusterServiceVersion) bool {
 // name of the plan, if there is one.
 func (c *Composer) takeOver(of *v1alpha1.Subscription, n *namespace, installed string, out *operon.Composition) []string {
 	loaded := n.loaded[keyOf(of)]
-	if n.foreign[installed] == nil || loaded == nil || loaded.Image(installed) == "" {
+	if n.foreign[installed] == nil || loaded == nil || loaded.PackageOf(installed) == "" {
 		return nil
 	}
 	for _, one := range n.plansOf(of) {

@@ -82,6 +82,9 @@ func Of(ctx context.Context, client *kube.Client, config *rest.Config, state *ol
 	if converted := meta.FindStatusCondition(of.Status.Conditions, "Converted"); converted != nil {
 		p.Converted = terminal.Line(converted.Message)
 	}
+	if of.Status.Phase == olm.PlanRequiresApproval && of.Status.Message != "" {
+		p.Problems = append(p.Problems, terminal.Line(of.Status.Message))
+	}
 	if len(of.Status.Plan) == 0 {
 		p.lack("the objects of the plan: the manager has not read its bundle yet")
 	}

@@ -36,11 +36,8 @@ type ClusterCatalogList struct {
 // LabelName is a label of all ClusterCatalogs with their name, for selectors.
 const LabelName = "olm.operatorframework.io/metadata.name"
 
-// Values of AvailabilityMode.
-const (
-	ModeAvailable   = "Available"
-	ModeUnavailable = "Unavailable"
-)
+// ModeUnavailable is a value of AvailabilityMode. The other one is Available.
+const ModeUnavailable = "Unavailable"
 
 // ClusterCatalogSpec says where a catalog is.
 type ClusterCatalogSpec struct {
