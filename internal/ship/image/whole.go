@@ -11,9 +11,9 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// writeWhole replaces a file when the new one is complete. Until then, the new file has a hidden name in the same directory, which is
+// WriteWhole replaces a file when the new one is complete. Until then, the new file has a hidden name in the same directory, which is
 // always the same: the next run overwrites the remains of an interrupted run.
-func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
+func WriteWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	part := partOf(path)
 	file, lock, err := openPart(part, mode)
 	if err != nil {
@@ -21,10 +21,13 @@ func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) erro
 	}
 	defer lock.Unlock()
 	err = write(file)
-	if err := errors.Join(err, file.Close()); err != nil {
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(part))
 	}
-	return os.Rename(part, path)
+	return nil
 }
 
 func partOf(path string) string {
