@@ -88,7 +88,7 @@ func (c *cache) save(target platform, p program) error {
 	if err != nil {
 		return err
 	}
-	return image.WriteWhole(c.file(target), 0o600, image.BytesTo(content))
+	return image.WriteFile(c.file(target), 0o600, content)
 }
 
 // forget deletes the record of a program if a source changed during its build.

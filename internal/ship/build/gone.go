@@ -30,7 +30,7 @@ func noteProject(folder, dir string) error {
 	if noted, err := os.ReadFile(file); err == nil && string(noted) == dir {
 		return nil
 	}
-	return image.WriteWhole(file, 0o600, image.BytesTo([]byte(dir)))
+	return image.WriteFile(file, 0o600, []byte(dir))
 }
 
 // removeGone removes the caches of projects that no longer exist, except locked ones. If two processes do so at the same

@@ -97,7 +97,7 @@ func WriteIndex(o IndexOptions) (*Indexed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return written, image.WriteWhole(written.File, 0o644, image.BytesTo(content))
+	return written, image.WriteFile(written.File, 0o644, content)
 }
 
 // earlier reads the index whose versions stay.

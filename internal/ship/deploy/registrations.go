@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,11 +104,7 @@ func (d *deployer) unconverted() error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	var lines []string
-	for _, definition := range found {
-		lines = append(lines, "  "+addressOf(definition))
-	}
-	return fmt.Errorf("nothing was deployed, because this version of the operator serves no webhooks, and API servers call it to convert objects of\n%s\nkeep the conversion until the CRD has a single version, or convert only the version from now on with --unsafe-crds, which loses what the conversion preserves", strings.Join(lines, "\n"))
+	return fmt.Errorf("nothing was deployed, because this version of the operator serves no webhooks, and API servers call it to convert objects of %s: keep the conversion until the CRD has a single version, or let API servers change only the version of objects with --unsafe-crds, which loses what the conversion preserves", addressOf(found[0]))
 }
 
 // stopConversion makes API servers change only the version of objects that the operator no longer converts.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -303,7 +304,7 @@ func TestSharedDefinitions(t *testing.T) {
 	}
 }
 
-// Objects that another client created in the operator's namespace are kept, and so is the namespace.
+// Objects that another client created in the operator's namespace are kept, and so is the namespace. The operator's own Leases are not.
 func TestForeignObjectsInTheNamespace(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -317,6 +318,11 @@ func TestForeignObjectsInTheNamespace(t *testing.T) {
 		{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: owner.Name, UID: owner.UID},
 	}}}
 	if _, err := f.client.CoreV1().ConfigMaps(f.namespace()).Create(t.Context(), mine, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	leases := f.client.CoordinationV1().Leases(f.namespace())
+	migrations := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-migrations"}}
+	if _, err := leases.Create(t.Context(), migrations, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.client.CoreV1().Secrets(f.namespace()).Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
@@ -333,6 +339,9 @@ func TestForeignObjectsInTheNamespace(t *testing.T) {
 	}
 	if _, err := f.client.CoreV1().ConfigMaps(f.namespace()).Get(t.Context(), "mine", metav1.GetOptions{}); err != nil {
 		t.Error(err)
+	}
+	if _, err := leases.Get(t.Context(), migrations.Name, metav1.GetOptions{}); gone(err) != nil {
+		t.Errorf("the Lease of migrations: %v", gone(err))
 	}
 	if again, said, err := f.undeploy(t, nil); err != nil || !again.Absent || !strings.Contains(said, "nothing to remove") {
 		t.Errorf("again: %v\n%s", err, said)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -22,7 +23,11 @@ type file struct {
 
 // writeArchive writes files, in a directory with this name, to an archive. The archive exists only if it is complete.
 func writeArchive(target, name string, files []file, modified time.Time) error {
-	return image.WriteWhole(target, 0o644, func(out io.Writer) error { return pack(out, name, files, modified) })
+	var content bytes.Buffer
+	if err := pack(&content, name, files, modified); err != nil {
+		return err
+	}
+	return image.WriteFile(target, 0o644, content.Bytes())
 }
 
 // pack packs files in the order of their paths, without anything that depends on this machine.

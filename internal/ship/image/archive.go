@@ -18,7 +18,7 @@ func (s *Store) WriteArchive(ctx context.Context, file string, name Name, image 
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("write the image: %s is not a file; name a file such as image.tar", file)
 	}
-	err := WriteWhole(file, 0o644, func(out io.Writer) error { return s.archive(ctx, out, name, image) })
+	err := writeWhole(file, 0o644, func(out io.Writer) error { return s.archive(ctx, out, name, image) })
 	if err != nil {
 		return fmt.Errorf("write the image to %s: %w", file, err)
 	}

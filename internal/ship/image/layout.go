@@ -156,12 +156,12 @@ func list(dir string, index *v1.IndexManifest, name Name, image Image, made *add
 	}
 	mark := filepath.Join(dir, marker)
 	if _, err := os.Stat(mark); errors.Is(err, fs.ErrNotExist) {
-		if err := WriteWhole(mark, 0o644, BytesTo([]byte(markerText))); err != nil {
+		if err := writeWhole(mark, 0o644, bytesTo([]byte(markerText))); err != nil {
 			return err
 		}
 		made.paths = append(made.paths, mark)
 	}
-	return WriteWhole(filepath.Join(dir, indexFile), 0o644, BytesTo(content))
+	return writeWhole(filepath.Join(dir, indexFile), 0o644, bytesTo(content))
 }
 
 // copyTo copies a blob, unless it already exists.
@@ -169,7 +169,7 @@ func (s *Store) copyTo(path string, blob v1.Descriptor) (bool, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() == blob.Size {
 		return false, nil
 	}
-	return true, WriteWhole(path, 0o644, func(out io.Writer) error {
+	return true, writeWhole(path, 0o644, func(out io.Writer) error {
 		from, err := os.Open(s.path(blob.Digest))
 		if err != nil {
 			return err
@@ -180,7 +180,7 @@ func (s *Store) copyTo(path string, blob v1.Descriptor) (bool, error) {
 	})
 }
 
-func BytesTo(content []byte) func(io.Writer) error {
+func bytesTo(content []byte) func(io.Writer) error {
 	return func(out io.Writer) error {
 		_, err := out.Write(content)
 		return err

@@ -129,7 +129,7 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	full := errors.New("no space left on device")
-	err := WriteWhole(filepath.Join(dir, "image.tar"), 0o600, func(out io.Writer) error {
+	err := writeWhole(filepath.Join(dir, "image.tar"), 0o600, func(out io.Writer) error {
 		_, err := out.Write([]byte("half"))
 		return errors.Join(err, full)
 	})

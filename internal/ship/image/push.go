@@ -82,7 +82,7 @@ func (s *Store) index(image Image) (v1.ImageIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := WriteWhole(filepath.Join(s.dir, indexFile), 0o600, BytesTo(content)); err != nil {
+	if err := writeWhole(filepath.Join(s.dir, indexFile), 0o600, bytesTo(content)); err != nil {
 		return nil, err
 	}
 	return layout.ImageIndexFromPath(s.dir)

@@ -11,9 +11,9 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// WriteWhole replaces a file when the new one is complete. Until then, the new file has a hidden name in the same directory, which is
+// writeWhole replaces a file when the new one is complete. Until then, the new file has a hidden name in the same directory, which is
 // always the same: the next run overwrites the remains of an interrupted run.
-func WriteWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
+func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	part := partOf(path)
 	file, lock, err := openPart(part, mode)
 	if err != nil {
@@ -28,6 +28,11 @@ func WriteWhole(path string, mode fs.FileMode, write func(io.Writer) error) erro
 		return errors.Join(err, os.Remove(part))
 	}
 	return nil
+}
+
+// WriteFile replaces a file when the new one is complete.
+func WriteFile(path string, mode fs.FileMode, content []byte) error {
+	return writeWhole(path, mode, bytesTo(content))
 }
 
 func partOf(path string) string {
