@@ -61,6 +61,9 @@ func TestBundleRun(t *testing.T) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}
+	how.Bundle.Channels = nil
+	refused(first + " names no channels")
+	how.Bundle.Channels = []string{"candidate"}
 	run(first)
 	config := &corev1.ConfigMap{ObjectMeta: w.Named("memcached-config")} // an object of the bundle that is neither a CSV nor a CRD
 	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(config), config))
@@ -69,7 +72,7 @@ func TestBundleRun(t *testing.T) {
 	run(first)
 	how.Bundle = w.opened(strings.Replace(memcached, "resources: [pods]", "resources: [pods, nodes]", 1))
 	refused(first + " was run with other content: give it another version, or remove the operator first, with `operon olm remove memcached -n " + w.Namespace + "`")
-	how.Bundle = w.opened(strings.Replace(version("0.0.2", "0.0.1"), "replaces: memcached-operator.v0.0.1", "", 1)) // replaces what was run before
+	how.Bundle = w.opened(strings.Replace(version("0.0.2", "0.0.1"), "replaces: memcached-operator.v0.0.1", "", 1)) // replaces what was run before, although it names another channel
 	run(second)
 
 	all, err := change.Plan(t.Context(), connection, w.Namespace, "memcached", false)

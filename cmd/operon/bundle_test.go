@@ -112,6 +112,9 @@ func TestBundleImage(t *testing.T) {
 	if labels := config.Config.Labels; labels["operators.operatorframework.io.bundle.package.v1"] != "lamp-operator" || labels["operators.operatorframework.io.bundle.manifests.v1"] != "manifests/" {
 		t.Errorf("the labels are %v", labels)
 	}
+	if platform := config.OS + "/" + config.Architecture; platform != "linux/amd64" {
+		t.Errorf("it is for %s, and differs from one that was built on another machine", platform)
+	}
 	content := mutate.Extract(made)
 	defer content.Close()
 	files := map[string]bool{}

@@ -47,6 +47,7 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 			return err
 		}
 		how.labels = b.Annotations()
+		how.portable()
 		return how.make(command, "operon bundle image", func(context.Context, string) ([]image.File, error) { return bundleFiles(args[0]) })
 	}
 	return command

@@ -49,6 +49,7 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 			return fmt.Errorf("the catalog has problems: run operon catalog validate %s; the first one is: %w", args[0], read.AllProblems()[0])
 		}
 		how.labels = map[string]string{configsLabel: "/" + configsDir}
+		how.portable()
 		return how.make(command, "operon catalog image", func(context.Context, string) ([]image.File, error) { return catalogFiles(args[0]) })
 	}
 	return command

@@ -129,6 +129,7 @@ func changed(result *deploy.Result) []string {
 	add("created", "would create", result.Created)
 	add("changed", "would change", result.Changed)
 	add("removed", "would remove", result.Pruned)
+	add("kept", "would keep", result.Kept)
 	if len(result.Untried) > 0 {
 		lines = append(lines, fmt.Sprintf("%s could not be tried because namespace %s does not exist yet", plural.Count(len(result.Untried), "object"), result.Namespace))
 	}

@@ -85,6 +85,13 @@ func (m *making) check() error {
 	return errors.Join(append(problems, m.delivering.check())...)
 }
 
+// portable gives an image without programs the same platform, and thereby the same digest, on every machine. Nodes only take images for their own.
+func (m *making) portable() {
+	if len(m.Files()) > 0 || m.Push != "" {
+		m.platform = "linux/amd64"
+	}
+}
+
 // make builds an image from the files that list returns, and delivers it. list may use a directory.
 func (m *making) make(command *cobra.Command, by string, list func(context.Context, string) ([]image.File, error)) (err error) {
 	name, err := image.ParseName(m.name)

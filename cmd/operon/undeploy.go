@@ -26,8 +26,8 @@ first, while the operator still runs and can clear their finalizers, and then th
 and the namespace.
 
 Objects that existed before the deployment, or that another deployment uses, stay, and are listed. So
-does a namespace with other objects. Nothing is deleted if custom resources would wait for an
-operator that is not running.`,
+does a namespace with other objects. With --delete-data, nothing is deleted if custom resources would
+wait for an operator that is not running.`,
 		Example: `  operon undeploy --dry-run            # print what would be removed
   operon undeploy --context staging
   operon undeploy --delete-data        # delete the CRDs and all custom resources, too`,

@@ -362,6 +362,9 @@ func TestOnlyWhatChangedIsBuilt(t *testing.T) {
 	git(t, dir, "add", ".")
 	git(t, dir, "commit", "-qm", "second")
 	same("a commit", true, true, false)
+	if built(t, dir, build.Options{By: "another release"}).Platforms[0].Reused {
+		t.Error("what another release of Operon built is used")
+	}
 }
 
 // A commit does not contain a module outside of its repository: the revision of an image with such sources is dirty.

@@ -88,16 +88,7 @@ func (c *cache) save(target platform, p program) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(c.file(target), content)
-}
-
-// writeWhole replaces a file atomically. The caller holds the lock of its directory.
-func writeWhole(file string, content []byte) error {
-	part := file + ".part"
-	if err := os.WriteFile(part, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(part, file)
+	return image.WriteFile(c.file(target), 0o600, content)
 }
 
 // forget deletes the record of a program if a source changed during its build.

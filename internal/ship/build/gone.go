@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/local"
 )
@@ -29,7 +30,7 @@ func noteProject(folder, dir string) error {
 	if noted, err := os.ReadFile(file); err == nil && string(noted) == dir {
 		return nil
 	}
-	return writeWhole(file, []byte(dir))
+	return image.WriteFile(file, 0o600, []byte(dir))
 }
 
 // removeGone removes the caches of projects that no longer exist, except locked ones. If two processes do so at the same

@@ -105,7 +105,7 @@ func (o Options) Check() error {
 			err = errors.Join(err, errors.New("a label has no name: want NAME=VALUE"))
 		}
 	}
-	_, epoch := image.SourceDate()
+	_, epoch := image.SourceDate(image.Epoch)
 	return errors.Join(err, epoch)
 }
 

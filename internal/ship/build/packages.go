@@ -83,7 +83,7 @@ func (b *builder) install(ctx context.Context, found *debian.Selection) (install
 	if err != nil {
 		return installed{}, err
 	}
-	return known, writeWhole(file, content)
+	return known, image.WriteFile(file, 0o600, content)
 }
 
 // inCollections reports whether a path is the directory of an Ansible collection, ansible_collections/NAMESPACE/NAME.

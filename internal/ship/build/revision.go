@@ -35,7 +35,7 @@ type revision struct {
 
 // readRevision queries git. A project that is not in a repository, or whose repository cannot be read, has no revision.
 func readRevision(ctx context.Context, dir string, ours []string) (revision, error) {
-	date, err := image.SourceDate()
+	date, err := image.SourceDate(image.Epoch)
 	if err != nil {
 		return revision{}, err
 	}
@@ -48,9 +48,9 @@ func readRevision(ctx context.Context, dir string, ours []string) (revision, err
 	if err != nil {
 		return revision{}, fmt.Errorf("read the time of commit %s: %w", commit, err)
 	}
-	found := revision{Commit: commit, Time: date}
-	if date.Equal(image.Epoch) {
-		found.Time = time.Unix(committed, 0).UTC()
+	found := revision{Commit: commit}
+	if found.Time, err = image.SourceDate(time.Unix(committed, 0).UTC()); err != nil {
+		return revision{}, err
 	}
 	if found.Root, found.Folder, err = place(ctx, dir); err != nil {
 		return revision{}, fmt.Errorf("find the git repository of %s: %w", dir, err)

@@ -342,9 +342,10 @@ func (b *builder) look(from sources) (map[string]string, error) {
 
 func (b *builder) main() string { return b.project.Main.Package }
 
-// key returns a hash of all inputs of the compilation that are not files.
+// key returns a hash of all inputs of the compilation that are not files, including the release of Operon, which defines how programs and their
+// layers are made.
 func (b *builder) key(target platform) string {
-	parts := append([]string{b.project.Dir, b.main()}, target.env...)
+	parts := append([]string{b.By, b.project.Dir, b.main()}, target.env...)
 	for _, name := range slices.Sorted(maps.Keys(b.settings)) {
 		parts = append(parts, name+"="+b.settings[name])
 	}

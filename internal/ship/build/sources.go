@@ -48,7 +48,7 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 	}
 	found := sources{}
 	for module := range strings.Lines(string(own)) {
-		if module = strings.TrimSpace(module); !inside(cache, module) {
+		if module = strings.TrimSpace(module); module != "" && !inside(cache, module) {
 			found.Modules = append(found.Modules, module)
 		}
 	}
@@ -78,7 +78,8 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 			continue
 		}
 		found.Packages = append(found.Packages, found.main)
-		if one.Module != nil && !slices.Contains(found.Modules, one.Module.GoMod) {
+		// A vendored package has no go.mod.
+		if one.Module != nil && one.Module.GoMod != "" && !slices.Contains(found.Modules, one.Module.GoMod) {
 			found.Modules = append(found.Modules, one.Module.GoMod)
 		}
 	}
@@ -139,20 +140,28 @@ func licensesIn(dir string) ([]string, error) {
 	return names, err
 }
 
-// embedded returns the files that match the patterns of a package.
+// embedded returns the files that match the patterns of a package. In directories, it leaves out what the go command does not embed: other
+// modules, links, and, unless the pattern says all, hidden files.
 func (p pkg) embedded() ([]string, error) {
 	var found []string
 	for _, pattern := range p.Embeds {
-		matches, err := glob.In(p.Dir, strings.TrimPrefix(pattern, "all:"))
+		pattern, all := strings.CutPrefix(pattern, "all:")
+		matches, err := glob.In(p.Dir, pattern)
 		if err != nil {
 			return nil, err
 		}
 		for _, match := range matches {
 			err := filepath.WalkDir(match, func(path string, entry fs.DirEntry, err error) error {
-				if err == nil && !entry.IsDir() {
+				hidden := err == nil && path != match && !all && strings.ContainsRune("._", rune(entry.Name()[0]))
+				switch {
+				case err != nil:
+					return err
+				case entry.IsDir() && (hidden || path != match && isModule(path)):
+					return fs.SkipDir
+				case entry.Type().IsRegular() && !hidden:
 					found = append(found, path)
 				}
-				return err
+				return nil
 			})
 			if err != nil {
 				return nil, err
@@ -160,6 +169,11 @@ func (p pkg) embedded() ([]string, error) {
 		}
 	}
 	return found, nil
+}
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
 }
 
 // sums returns the hashes of files, "" for a file that does not exist.

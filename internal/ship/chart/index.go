@@ -66,12 +66,9 @@ func WriteIndex(o IndexOptions) (*Indexed, error) {
 	if len(archives) == 0 {
 		return nil, fmt.Errorf("%s has no packaged charts (*.tgz): write them with `operon chart package --destination %s`", o.Dir, o.Dir)
 	}
-	date, err := image.SourceDate()
+	date, err := image.SourceDate(time.Now().UTC())
 	if err != nil {
 		return nil, err
-	}
-	if date.Equal(image.Epoch) {
-		date = time.Now().UTC()
 	}
 	written := &Indexed{File: filepath.Join(o.Dir, IndexFile)}
 	all, err := o.earlier()
@@ -100,7 +97,7 @@ func WriteIndex(o IndexOptions) (*Indexed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return written, replace(written.File, content)
+	return written, image.WriteFile(written.File, 0o644, content)
 }
 
 // earlier reads the index whose versions stay.
@@ -169,18 +166,4 @@ func newestFirst(a, b entry) int {
 		return strings.Compare(b.Version, a.Version)
 	}
 	return right.Compare(left)
-}
-
-// replace writes a file as a whole.
-func replace(file string, content []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(file), ".index-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(next.Name()) // fails if it was renamed
-	_, err = next.Write(content)
-	if err := errors.Join(err, next.Chmod(0o644), next.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next.Name(), file)
 }

@@ -109,7 +109,7 @@ func (o PackageOptions) load() (*helmchart.Chart, error) {
 			return nil, fmt.Errorf("the chart %s requires the chart %s, which is not in its directory charts: add it with helm dependency build", o.Dir, required.Name)
 		}
 	}
-	date, err := image.SourceDate()
+	date, err := image.SourceDate(image.Epoch)
 	loaded.StampModTimes(date)
 	return loaded, err
 }

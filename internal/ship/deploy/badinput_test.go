@@ -315,8 +315,8 @@ func TestVersionWithoutWebhooks(t *testing.T) {
 const rightsOfWebhooks = "- apiGroups: [admissionregistration.k8s.io]\n  resources: [validatingwebhookconfigurations]\n  verbs: [get]\n"
 
 // registersWebhook registers webhooks that no server answers for the operator. One of them is for another kind in the test's
-// namespace, and shows when API servers have received both.
-func (f *fixture) registersWebhook(t *testing.T) {
+// namespace, and shows when API servers have received both. They are for creations and other operations.
+func (f *fixture) registersWebhook(t *testing.T, operations ...admissionv1.OperationType) {
 	t.Helper()
 	f.edit(t, "config/rbac/role.yaml", "rules:\n", "rules:\n"+rightsOfWebhooks)
 	hooks := f.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -326,7 +326,7 @@ func (f *fixture) registersWebhook(t *testing.T) {
 			Name: name + "." + f.group, SideEffects: &none, AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: new(int32(1)), NamespaceSelector: in,
 			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: f.namespace(), Name: f.name + "-webhook"}},
 			Rules: []admissionv1.RuleWithOperations{{
-				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Operations: append(operations, admissionv1.Create),
 				Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
 			}},
 		}

@@ -23,32 +23,46 @@ type data struct {
 	// ours are deleted with the deployment; leaving are other custom resources that are being deleted already, and may wait for
 	// the operator; staying remain.
 	ours, leaving, staying []*unstructured.Unstructured
-	// users are other deployments that use a definition, by its name.
-	users map[string]*record
-	// namesake is another deployment of the same operator, or nil.
-	namesake *record
+	// users are other deployments that use a definition, by its name. namesake reports that the same operator is also deployed elsewhere. hidden
+	// reports that the user may not look for other deployments.
+	users            map[string]*record
+	namesake, hidden bool
 	// converted are definitions whose versions the operator converts.
 	converted []string
+	// count is the number of objects by the name of their definition, and unlisted are errors about objects that are kept although they cannot be
+	// listed.
+	count    map[string]int
+	unlisted []error
 }
 
 // going returns the custom resources whose deletion has to be awaited.
 func (d *data) going() []*unstructured.Unstructured { return slices.Concat(d.ours, d.leaving) }
 
+// usedBy returns why a definition stays with its objects, or "" if no other deployment uses it.
+func (d *data) usedBy(definition string) string {
+	if d.hidden {
+		return "another deployment may use it: you have no permission to list ConfigMaps, their records, in all namespaces"
+	}
+	if other := d.users[definition]; other != nil {
+		return fmt.Sprintf("the deployment of %s in namespace %s also uses it", other.operator, other.namespace)
+	}
+	return ""
+}
+
 // findData lists the custom resources of all definitions that the operator uses.
 func (u *undeployer) findData(ctx context.Context) (*data, error) {
-	found := &data{users: map[string]*record{}}
+	found := &data{users: map[string]*record{}, count: map[string]int{}}
 	others, err := u.cluster.records(ctx)
-	if err != nil {
+	if found.hidden = apierrors.IsForbidden(err); err != nil && !found.hidden {
 		return nil, err
 	}
 	for _, other := range others {
-		if other.operator == u.record.operator && other.id() != u.record.id() {
-			found.namesake = other
+		if other.id() == u.record.id() {
+			continue
 		}
+		found.namesake = found.namesake || other.operator == u.record.operator
 		for _, name := range other.definitions {
-			if other.id() != u.record.id() {
-				found.users[name] = other
-			}
+			found.users[name] = other
 		}
 	}
 	for _, name := range u.record.definitions {
@@ -76,15 +90,20 @@ func (u *undeployer) gather(ctx context.Context, to *data, name string) error {
 		to.converted = append(to.converted, name)
 	}
 	all, err := u.cluster.objectsOf(ctx, crd)
+	if err != nil && u.options.KeepData && ctx.Err() == nil {
+		to.unlisted = append(to.unlisted, err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	ours := partOf(definition) == u.record.id() && u.keeps(definition, to.users) == ""
+	to.count[name] = len(all)
+	ours := partOf(definition) == u.record.id() && u.keeps(definition, to) == ""
 	for _, object := range all {
 		switch {
 		case ours:
 			to.ours = append(to.ours, object)
-		case object.GetDeletionTimestamp() != nil && removal.Held(object) && to.users[name] == nil:
+		case object.GetDeletionTimestamp() != nil && removal.Held(object) && to.usedBy(name) == "":
 			to.leaving = append(to.leaving, object)
 		default:
 			to.staying = append(to.staying, object)
@@ -100,13 +119,18 @@ func (c *cluster) objectsOf(ctx context.Context, crd *kube.CRD) ([]*unstructured
 		return nil, nil
 	}
 	all, err := c.List(ctx, kind, "", "")
-	if err != nil && strings.Contains(err.Error(), "conversion webhook for") {
+	if lacksConversion(err) {
 		return nil, fmt.Errorf("CustomResourceDefinition %s: %w; the operator converts them, and must run: see `operon logs`, or deploy it again", crd.Name, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("CustomResourceDefinition %s: %w", crd.Name, err)
 	}
 	return all, nil
+}
+
+// lacksConversion reports whether objects cannot be read because the operator, which converts them to another version, does not run.
+func lacksConversion(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "conversion webhook for")
 }
 
 // tell reports what happens to the objects that remain.
@@ -124,7 +148,10 @@ func (d *data) tell(u *undeployer) {
 	for _, finalizer := range slices.Sorted(maps.Keys(waiting)) {
 		u.options.warn("  the finalizer %s is on %d of them: if you delete them, they remain until an operator that clears it is deployed", finalizer, waiting[finalizer])
 	}
-	if len(d.staying) == 0 {
+	for _, err := range d.unlisted {
+		u.options.warn("kept custom resources that cannot be listed: %v", err)
+	}
+	if len(d.staying)+len(d.unlisted) == 0 {
 		return
 	}
 	for _, name := range d.converted {
@@ -132,7 +159,7 @@ func (d *data) tell(u *undeployer) {
 	}
 }
 
-// attended returns an error if custom resources would wait for an operator that does not run.
+// attended returns an error if custom resources would wait for an operator that does not run. If data is kept, they are kept, too.
 func (u *undeployer) attended(ctx context.Context) error {
 	var waiting []*unstructured.Unstructured
 	for _, object := range u.data.going() {
@@ -140,12 +167,16 @@ func (u *undeployer) attended(ctx context.Context) error {
 			waiting = append(waiting, object)
 		}
 	}
-	if len(waiting) == 0 || u.options.GiveUpFinalizers || u.options.DryRun {
+	if len(waiting) == 0 || u.options.GiveUpFinalizers || u.options.DryRun && !u.options.KeepData {
 		return nil
 	}
 	why, err := u.absent(ctx)
 	if err != nil || why == "" {
 		return err
+	}
+	if u.options.KeepData {
+		u.leave(waiting, why)
+		return nil
 	}
 	return fmt.Errorf("nothing was removed: finalizers hold %s, and %s\n%s\n%s", plural.Count(len(waiting), "custom resource"), why, removal.Lines(waiting), u.options.Commands.unattended())
 }
@@ -171,8 +202,23 @@ func (u *undeployer) absent(ctx context.Context) (string, error) {
 	return "the operator does not run: " + found.tell(ctx, r), nil
 }
 
-// removeData deletes custom resources, including those that are created in the meantime, until there are none.
+// leave keeps custom resources whose deletion was requested, and whose finalizers are not cleared.
+func (u *undeployer) leave(waiting []*unstructured.Unstructured, why string) {
+	u.options.warn("the deletion of %s is not completed, because %s; it will be when an operator that clears the finalizers is deployed again\n%s", plural.Count(len(waiting), "custom resource"), why, removal.Lines(waiting))
+	u.data.leaving, u.data.staying = nil, append(u.data.staying, waiting...)
+}
+
+// removeData deletes custom resources, including those that are created in the meantime, until there are none. If data is kept, it lets the
+// operator complete the deletions that were requested before.
 func (u *undeployer) removeData(ctx context.Context) error {
+	if u.options.KeepData {
+		left, err := u.remover().WaitFor(ctx, u.options.timeout()/2, u.data.leaving)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		u.leave(left, "the operator does not clear their finalizers")
+		return context.Cause(ctx)
+	}
 	for going := u.data.going(); len(going) > 0; {
 		if err := u.removeResources(ctx, going); err != nil {
 			return err
@@ -187,16 +233,22 @@ func (u *undeployer) removeData(ctx context.Context) error {
 }
 
 func (u *undeployer) removeResources(ctx context.Context, going []*unstructured.Unstructured) error {
+	why, err := u.absent(ctx)
+	if err != nil {
+		return err
+	}
 	remover := u.remover()
+	if why != "" { // its webhooks would reject deletions; API servers notice with a delay that they were removed
+		if err := u.unregister(ctx); err != nil {
+			return err
+		}
+		remover.Retry = func(err error) bool { return strings.Contains(err.Error(), "failed calling webhook") }
+	}
 	if err := remover.Delete(ctx, going); err != nil {
 		return err
 	}
 	if !u.options.GiveUpFinalizers {
 		return u.waitGone(ctx, going)
-	}
-	why, err := u.absent(ctx)
-	if err != nil {
-		return err
 	}
 	patience := u.options.timeout() / 2 // if the operator runs
 	if why != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/module"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -35,7 +36,7 @@ type Result struct {
 	Pruned    []string `json:"pruned,omitempty"`
 	// Untried are objects that a dry run could not try, because their namespace does not exist.
 	Untried []string `json:"untried,omitempty"`
-	// Kept lists objects that this deployment no longer has, and objects that were kept, with the reason.
+	// Kept are CRDs that this deployment no longer has. They stay, because their objects would be deleted with them.
 	Kept []string `json:"kept,omitempty"`
 	// Notes describe permissions of the operator in the whole cluster that lead to other permissions, in one sentence each.
 	Notes []string `json:"notes,omitempty"`
@@ -89,7 +90,7 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 	if _, err := d.operator.Objects(); err != nil { // before the cluster is accessed
 		return nil, err
 	}
-	if d.to, err = options.destination(ctx); err != nil {
+	if d.to, err = options.Destination(ctx); err != nil {
 		return nil, err
 	}
 	if d.cluster, err = connect(ctx, options.Where); err != nil {
@@ -141,7 +142,22 @@ func (d *deployer) allowed(ctx context.Context) error {
 		d.result.Notes = append(d.result.Notes, powersOf(object)...)
 	}
 	d.record = newRecord(d.operator.Name, d.operator.Namespace).of(objects)
+	d.record.module, _, _ = module.SplitPathVersion(d.project.Module.Path)
+	d.record.main = d.project.Main.Package
 	return d.permitted(ctx, objects)
+}
+
+// displaces reports whether a deployment with the same name is of another program, rather than an earlier version, whose main package may
+// have been in another directory.
+func (d *deployer) displaces(before *record) bool {
+	switch {
+	case before.module == "" || d.record.module == "":
+		return false
+	case before.module != d.record.module:
+		return true
+	}
+	_, err := project.Identify(d.options.Dir, project.Options{Main: before.main})
+	return err == nil && before.main != d.record.main
 }
 
 // prepare checks whether all objects will be accepted, and writes nothing.
@@ -153,6 +169,10 @@ func (d *deployer) prepare(ctx context.Context) error {
 	}
 	if d.before, err = d.cluster.readRecord(ctx, d.record.operator, d.record.namespace); err != nil {
 		return err
+	}
+	if d.before != nil && d.displaces(d.before) {
+		return fmt.Errorf("namespace %s has a deployment of another program with the name %s, %s of module %s: remove it first with `%s`, or give one of the two another name",
+			d.record.namespace, d.record.operator, d.before.main, d.before.module, d.options.undeployment())
 	}
 	if err := d.survey(ctx, objects); err != nil {
 		return err
@@ -225,6 +245,9 @@ func (d *deployer) safe(ctx context.Context) error {
 	if d.options.UnsafeCRDs {
 		return nil
 	}
+	if err := d.unconverted(); err != nil {
+		return err
+	}
 	report, err := crdcompat.Check(ctx, d.cluster.Config, nil, d.operator.Definitions...)
 	if err != nil {
 		return fmt.Errorf("check what changed CRDs do to stored objects: %w; --unsafe-crds skips this check", err)
@@ -276,11 +299,15 @@ func (d *deployer) foretell(ctx context.Context) error {
 	surplus, err := d.surplus(ctx)
 	if err == nil && d.abandons(surplus) {
 		var registered []*unstructured.Unstructured
-		registered, err = d.cluster.registered(ctx, d.record, callingKinds)
+		registered, err = d.cluster.registered(ctx, d.record)
 		surplus = append(registered, surplus...)
 	}
 	for _, object := range surplus {
-		d.result.Pruned = append(d.result.Pruned, addressOf(object))
+		into := &d.result.Pruned
+		if kube.IsCRD(object) {
+			into = &d.result.Kept
+		}
+		*into = append(*into, addressOf(object))
 	}
 	return err
 }

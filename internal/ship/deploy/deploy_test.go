@@ -3,6 +3,8 @@ package deploy_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operon-framework/operon/internal/ship/deploy"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
@@ -82,15 +85,44 @@ func TestDryRun(t *testing.T) {
 	if _, err := f.client.CoreV1().Namespaces().Get(t.Context(), f.namespace(), metav1.GetOptions{}); err == nil {
 		t.Error("the namespace is there")
 	}
+	widgets := f.addWidgets(t)
 	f.mustDeploy(t, nil)
+	if err := os.Remove(widgets); err != nil {
+		t.Fatal(err)
+	}
 	dry = f.mustDeploy(t, func(o *deploy.Options) { o.DryRun, o.Image = true, "other:1" })
-	if !slices.Equal(dry.Changed, []string{"Deployment " + f.namespace() + "/" + f.name}) || len(dry.Created)+len(dry.Untried) > 0 {
+	if !slices.Equal(dry.Changed, []string{"Deployment " + f.namespace() + "/" + f.name}) || len(dry.Created)+len(dry.Untried)+len(dry.Pruned) > 0 {
+		t.Errorf("%+v", dry)
+	}
+	if !slices.Equal(dry.Kept, []string{"CustomResourceDefinition widgets." + f.group}) {
 		t.Errorf("%+v", dry)
 	}
 	deployment, err := f.client.AppsV1().Deployments(f.namespace()).Get(t.Context(), f.name, metav1.GetOptions{})
 	if err != nil || deployment.Spec.Template.Spec.Containers[0].Image == "other:1" {
 		t.Errorf("it was written: %v", err)
 	}
+}
+
+// A program does not replace another one that has the same name by accident.
+func TestDeployOverAnotherProgram(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	testaid.Write(t, filepath.Join(f.dir, "cmd", "other", "main.go"), testaid.Read(t, filepath.Join(f.dir, "main.go")))
+	_, _, err := f.deploy(t, func(o *deploy.Options) { o.Main = "cmd/other" })
+	if missing := refuses(err, "another program with the name "+f.name+", . of module example.com/"+f.name, "operon undeploy"); missing != nil {
+		t.Error(missing)
+	}
+	f.edit(t, "go.mod", "example.com/", "example.org/")
+	_, _, err = f.deploy(t, nil)
+	if missing := refuses(err, "another program with the name "+f.name); missing != nil {
+		t.Error(missing)
+	}
+	f.edit(t, "go.mod", "example.org/"+f.name, "example.com/"+f.name+"/v2")
+	if err := os.Rename(filepath.Join(f.dir, "main.go"), filepath.Join(f.dir, "cmd", "main.go")); err != nil {
+		t.Fatal(err)
+	}
+	f.mustDeploy(t, func(o *deploy.Options) { o.Main = "cmd" }) // the next major version, whose main package was moved
 }
 
 // Pods that do not become ready are reported, with the reason and a solution.

@@ -5,19 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/operon-framework/operon/internal/ship/build"
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/local"
 )
 
-const (
-	// unbuilt is a placeholder for an image that does not have a name yet.
-	unbuilt = "unbuilt"
-	// tagDigits is the number of digits of an image's digest in its tag, which distinguishes builds of an operator.
-	tagDigits = 16
-)
+// unbuilt is a placeholder for an image that does not have a name yet.
+const unbuilt = "unbuilt"
 
 // making is an image that is built for a deployment. It is delivered after everything else was tried.
 type making struct {
@@ -44,15 +39,15 @@ func (d *deployer) build(ctx context.Context) (*making, error) {
 	if why := m.built.Unrevised; why != "" {
 		d.options.warn("the image names no revision: %s", why)
 	}
-	if d.operator.Image, err = m.reference(d.operator.Name); err != nil {
+	if m.name, d.operator.Image, err = m.built.Image.ForPods(to.Push, d.operator.Name); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
 	d.result.Image = d.operator.Image
 	return m, nil
 }
 
-// destination returns where to deliver a built image. Whether this is possible is checked before anything else.
-func (o Options) destination(ctx context.Context) (image.Delivery, error) {
+// Destination returns where to deliver a built image. Whether this is possible is checked before anything else.
+func (o Options) Destination(ctx context.Context) (image.Delivery, error) {
 	if o.Image != "" || o.Push != "" {
 		return image.Delivery{Push: o.Push}, nil
 	}
@@ -61,21 +56,6 @@ func (o Options) destination(ctx context.Context) (image.Delivery, error) {
 		return image.Delivery{}, fmt.Errorf("%w; or name an existing image with --image NAME: simulated nodes accept any name and run no containers", err)
 	}
 	return image.Delivery{Cluster: name}, nil
-}
-
-// reference returns the name of the image in pods. A registry finds it by its digest; nodes into which it is loaded find it
-// only by a name, which contains a part of the digest.
-func (m *making) reference(operator string) (string, error) {
-	digest := m.built.Image.Descriptor.Digest
-	text := cmp.Or(m.to.Push, operator+":"+digest.Hex[:tagDigits])
-	var err error
-	if m.name, err = image.ParseName(text); err != nil {
-		return "", err
-	}
-	if m.to.Push == "" {
-		return m.name.Short, nil
-	}
-	return strings.TrimSuffix(m.name.Full, ":"+m.name.Tag) + "@" + digest.String(), nil
 }
 
 // deliver makes the image available to pods.

@@ -13,11 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 const (
-	// managedByLabel is the label of objects that an operator registers for itself, with the operator's name.
-	managedByLabel = "app.kubernetes.io/managed-by"
 	// shardsLabel is the label of Leases of replicas that divide objects among themselves.
 	shardsLabel = "operon.dev/shards"
 	// certificatesSuffix follows the name of an operator in the name of the Secret with the certificates of its webhooks.
@@ -32,15 +31,13 @@ var ownKinds = []schema.GroupVersionResource{
 
 // removeOwn deletes the objects that the operator created for itself. If they remained, API servers would try to call it.
 func (u *undeployer) removeOwn(ctx context.Context) error {
-	all, err := u.cluster.registered(ctx, u.record, callingKinds)
+	if err := u.unregister(ctx); err != nil {
+		return err
+	}
+	all, err := u.policies(ctx)
 	if err != nil {
 		return err
 	}
-	policies, err := u.policies(ctx)
-	if err != nil {
-		return err
-	}
-	all = append(all, policies...)
 	for _, kind := range ownKinds {
 		found, err := u.cluster.List(ctx, kind, u.record.namespace, "")
 		if err != nil {
@@ -51,15 +48,27 @@ func (u *undeployer) removeOwn(ctx context.Context) error {
 	return u.remove(ctx, all)
 }
 
-// policies returns the policies that the operator registered. It returns none while the same operator is deployed in another namespace: nothing
-// in a policy says which of the two registered it, and a policy without an operator does no harm.
+// unregister removes what makes API servers call the operator.
+func (u *undeployer) unregister(ctx context.Context) error {
+	all, err := u.cluster.registered(ctx, u.record)
+	if err != nil {
+		return err
+	}
+	return u.remove(ctx, all)
+}
+
+// policies returns the policies that the operator registered. It returns none while the same operator is or may be deployed in another namespace:
+// nothing in a policy says which of the two registered it, and a policy without an operator does no harm.
 func (u *undeployer) policies(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	if u.data.namesake != nil {
+	if u.data.namesake || u.data.hidden {
 		return nil, nil
 	}
 	var all []*unstructured.Unstructured
 	for _, kind := range policyKinds {
-		found, err := u.cluster.List(ctx, kind, "", managedByLabel+"="+u.record.operator)
+		found, err := u.cluster.List(ctx, kind, "", plan.ManagedByLabel+"="+u.record.operator)
+		if apierrors.IsForbidden(err) { // not needed, see permitted
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -74,9 +83,9 @@ func (u *undeployer) policies(ctx context.Context) ([]*unstructured.Unstructured
 func (u *undeployer) made(object *unstructured.Unstructured) bool {
 	name, labels := object.GetName(), object.GetLabels()
 	if object.GetKind() == "Lease" {
-		return name == u.record.operator || name == u.record.operator+"-kinds" || labels[shardsLabel] == u.record.operator
+		return slices.Contains(rbac.LeaseNames(u.record.operator, true), name) || labels[shardsLabel] == u.record.operator
 	}
-	if labels[managedByLabel] != u.record.operator || isChild(object) || len(object.GetOwnerReferences()) > 0 {
+	if labels[plan.ManagedByLabel] != u.record.operator || isChild(object) || len(object.GetOwnerReferences()) > 0 {
 		return false
 	}
 	return !u.options.KeepData || name == u.record.operator+certificatesSuffix
@@ -143,6 +152,9 @@ func (c *cluster) unnatural(ctx context.Context, kind schema.GroupVersionResourc
 	found, err := c.List(ctx, kind, namespace, "")
 	if apierrors.IsForbidden(err) { // then it is unknown
 		return []string{kind.Resource + ", which you may not list"}, nil
+	}
+	if lacksConversion(err) {
+		return []string{kind.GroupResource().String() + ", which cannot be listed without the operator that converts them"}, nil
 	}
 	if apierrors.IsMethodNotSupported(err) {
 		return nil, nil

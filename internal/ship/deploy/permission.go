@@ -20,7 +20,7 @@ import (
 // askers is the number of concurrent access reviews.
 const askers = 16
 
-// needs returns the permissions for verbs on objects, each once.
+// needs returns the permissions for verbs on objects. Users may have permissions only for some namespaces and definitions, by name.
 func (c *cluster) needs(objects []*unstructured.Unstructured, verbs ...string) ([]rbac.Permission, error) {
 	var all []rbac.Permission
 	for _, object := range objects {
@@ -29,9 +29,10 @@ func (c *cluster) needs(objects []*unstructured.Unstructured, verbs ...string) (
 			return nil, err
 		}
 		for _, one := range permissions(found.Resource, object.GetNamespace(), verbs...) {
-			if !slices.Contains(all, one) {
-				all = append(all, one)
+			if isNamespace(object) || kube.IsCRD(object) {
+				one.Name = object.GetName()
 			}
+			all = append(all, one)
 		}
 	}
 	return all, nil
@@ -69,7 +70,12 @@ func (c *cluster) mayAll(ctx context.Context, needs []rbac.Permission) error {
 	var refused []string
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(askers)
+	unique := map[rbac.Permission]bool{}
 	for _, one := range needs {
+		if unique[one] {
+			continue
+		}
+		unique[one] = true
 		group.Go(func() error {
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: one.Attributes()}}
 			answer, err := c.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/rbac"
+	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 // permitted checks all permissions that Run needs. Namespaces and definitions belong to the whole cluster, so that a user may have permissions only
@@ -38,13 +39,7 @@ func (d *deployer) permitted(ctx context.Context, objects []*unstructured.Unstru
 	if err != nil {
 		return err
 	}
-	var unique []rbac.Permission
-	for _, one := range slices.Concat(needs, more, pruning, watching(d.operator.Namespace)) {
-		if !slices.Contains(unique, one) {
-			unique = append(unique, one)
-		}
-	}
-	return d.cluster.mayAll(ctx, unique)
+	return d.cluster.mayAll(ctx, slices.Concat(needs, more, pruning, watching(d.operator.Namespace)))
 }
 
 // named returns the permissions for a namespace or a definition, by its name. Those of another client are not deleted, and such a namespace is
@@ -108,7 +103,7 @@ func (d *deployer) pruning(ctx context.Context) ([]rbac.Permission, error) {
 			needs = append(needs, permissions(found.Resource, space, verbs...)...)
 		}
 		if kind == corev1.SchemeGroupVersion.WithKind("Service").GroupKind() && !d.record.kinds[kind] && !d.operator.Webhooks {
-			for _, calling := range callingKinds {
+			for _, calling := range up.CallingKinds {
 				needs = append(needs, permissions(calling, "", "list", "delete")...)
 			}
 		}

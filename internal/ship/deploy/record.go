@@ -35,6 +35,9 @@ type record struct {
 	// definitions are the definitions that the operator uses, regardless of their origin.
 	definitions []string
 	image       string
+	// module is the path of the project's module, without a major version, and main its main package: two programs can have the same name.
+	// They are empty if unknown.
+	module, main string
 	// begun identifies the process that deploys it, with a unique word. It is empty after this is done.
 	begun string
 }
@@ -68,7 +71,7 @@ func (r *record) of(objects []*unstructured.Unstructured) *record {
 // with returns a record of the existing and the wanted objects.
 func (r *record) with(before *record) *record {
 	made := r.of(nil)
-	made.image, made.begun = r.image, r.begun
+	made.image, made.module, made.main, made.begun = r.image, r.module, r.main, r.begun
 	for _, one := range []*record{r, before} {
 		if one == nil {
 			continue
@@ -94,7 +97,7 @@ func (r *record) object() *unstructured.Unstructured {
 	}
 	slices.Sort(spaces)
 	// An empty word is written, too: a field that an apply leaves out stays as another field manager set it.
-	data := map[string]any{"operator": r.operator, "image": r.image, "definitions": strings.Join(r.definitions, ","), "begun": r.begun}
+	data := map[string]any{"operator": r.operator, "image": r.image, "module": r.module, "main": r.main, "definitions": strings.Join(r.definitions, ","), "begun": r.begun}
 	made := &unstructured.Unstructured{Object: map[string]any{"data": data}}
 	made.SetAPIVersion("v1")
 	made.SetKind("ConfigMap")
@@ -146,6 +149,7 @@ func parseRecord(stored *unstructured.Unstructured) *record {
 	}
 	data, _, _ := unstructured.NestedStringMap(stored.Object, "data")
 	r.definitions, r.image, r.begun = words(data["definitions"]), data["image"], data["begun"]
+	r.module, r.main = data["module"], data["main"]
 	return r
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/rbac"
+	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 // UndeployOptions are the options of Undeploy.
@@ -66,7 +67,7 @@ type undeployer struct {
 
 // Undeploy removes a deployment: first custom resources, while the operator clears their finalizers, then the operator and
 // everything that it created for itself, then the definitions and the namespace. Objects that another client needs or created
-// are kept, and this is reported. Nothing is removed if custom resources would wait for an operator that does not run.
+// are kept, and this is reported. Unless data is kept, nothing is removed if custom resources would wait for an operator that does not run.
 func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
 	started := time.Now()
 	options.Commands = options.commands()
@@ -74,11 +75,11 @@ func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
 	if err := u.find(ctx); err != nil {
 		return nil, err
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, options.timeout(), fmt.Errorf("not done after %s", options.timeout()))
-	defer cancel()
-	if err := u.prepare(bounded); err != nil {
+	if err := u.prepare(ctx); err != nil {
 		return nil, err
 	}
+	bounded, cancel := context.WithTimeoutCause(ctx, options.timeout(), fmt.Errorf("not done after %s", options.timeout()))
+	defer cancel() // the time in which a user answered does not count
 	if len(u.members) == 0 && u.stored == nil {
 		u.result.Absent = true
 		options.warn("nothing to remove: %s is not deployed in namespace %s of %s", u.record.operator, u.record.namespace, u.cluster.Title)
@@ -145,13 +146,14 @@ func (u *undeployer) prepare(ctx context.Context) error {
 
 // confirm asks the user whether to keep the data.
 func (u *undeployer) confirm(ctx context.Context) error {
-	deletion := DataDeletion{Operator: u.record.operator, Objects: len(u.data.staying)}
+	deletion := DataDeletion{Operator: u.record.operator}
 	for _, object := range u.which(kube.IsCRD) {
-		if u.data.users[object.GetName()] == nil {
-			deletion.CRDs = append(deletion.CRDs, object.GetName())
+		if name := object.GetName(); u.data.usedBy(name) == "" {
+			deletion.CRDs = append(deletion.CRDs, name)
+			deletion.Objects += u.data.count[name]
 		}
 	}
-	if !u.options.KeepData || u.options.DryRun || u.options.Confirm == nil || len(deletion.CRDs) == 0 {
+	if !u.options.KeepData || u.options.DryRun || u.options.Confirm == nil || len(deletion.CRDs) == 0 || len(u.data.unlisted) > 0 {
 		return nil
 	}
 	confirmed, err := u.options.Confirm(deletion)
@@ -188,24 +190,19 @@ func (u *undeployer) read(ctx context.Context) error {
 
 // permitted checks the permissions for everything that is to be done.
 func (u *undeployer) permitted(ctx context.Context) error {
-	removed := slices.DeleteFunc(slices.Concat(u.members, u.data.going()), func(object *unstructured.Unstructured) bool {
-		return u.keeps(object, u.data.users) != ""
-	})
-	needs, err := u.cluster.needs(removed, "get", "delete")
-	if err != nil {
-		return err
+	var needs []rbac.Permission
+	for _, object := range slices.Concat(u.members, u.data.going()) {
+		more, err := u.cluster.needs([]*unstructured.Unstructured{object}, u.verbs(object)...)
+		if err != nil {
+			return err
+		}
+		needs = append(needs, more...)
 	}
-	verbs := []string{"list"}
-	if u.options.GiveUpFinalizers {
-		verbs = append(verbs, "patch")
-	}
-	more, err := u.cluster.needs(u.data.going(), verbs...)
-	if err != nil {
-		return err
-	}
-	needs = append(append(needs, more...), rbac.Permission{Verb: "list", Resource: "pods", Namespace: u.record.namespace})
-	for _, kind := range slices.Concat(callingKinds, policyKinds) {
-		needs = append(needs, permissions(kind, "", "list", "delete")...)
+	needs = append(needs, rbac.Permission{Verb: "list", Resource: "pods", Namespace: u.record.namespace})
+	for _, kind := range slices.Concat(up.CallingKinds, policyKinds) {
+		if u.registers(kind) {
+			needs = append(needs, permissions(kind, "", "list", "delete")...)
+		}
 	}
 	for _, kind := range ownKinds {
 		needs = append(needs, permissions(kind, u.record.namespace, "list", "delete")...)
@@ -213,10 +210,31 @@ func (u *undeployer) permitted(ctx context.Context) error {
 	return u.cluster.mayAll(ctx, needs)
 }
 
+// verbs returns what is to be done with an object of the deployment, or with a custom resource. A namespace that has other objects is kept without
+// its label, and a definition that another deployment uses gets the label of that one.
+func (u *undeployer) verbs(object *unstructured.Unstructured) []string {
+	switch {
+	case kube.IsCRD(object) && u.keeps(object, u.data) != "":
+		if u.data.users[object.GetName()] == nil {
+			return nil
+		}
+		return []string{"patch"}
+	case isNamespace(object):
+		return []string{"get", "delete", "patch"}
+	case slices.Contains(u.members, object):
+		return []string{"get", "delete"}
+	case u.options.KeepData:
+		return []string{"get"}
+	case u.options.GiveUpFinalizers:
+		return []string{"get", "delete", "list", "patch"}
+	}
+	return []string{"get", "delete", "list"}
+}
+
 // foretell lists what would be done.
 func (u *undeployer) foretell() {
 	for _, object := range slices.Concat(u.data.going(), u.members) {
-		if reason := u.keeps(object, u.data.users); reason != "" {
+		if reason := u.keeps(object, u.data); reason != "" {
 			u.keep(object, reason)
 			continue
 		}
@@ -226,17 +244,14 @@ func (u *undeployer) foretell() {
 }
 
 // keeps returns the reason why an object of the deployment is kept, or "" if it is removed.
-func (u *undeployer) keeps(object *unstructured.Unstructured, users map[string]*record) string {
+func (u *undeployer) keeps(object *unstructured.Unstructured, among *data) string {
 	if !kube.IsCRD(object) {
 		return ""
 	}
 	if u.options.KeepData {
 		return fmt.Sprintf("kept with its custom resources; %s deletes both", u.options.Commands.DeleteData)
 	}
-	if other := users[object.GetName()]; other != nil {
-		return fmt.Sprintf("the deployment of %s in namespace %s also uses it", other.operator, other.namespace)
-	}
-	return ""
+	return among.usedBy(object.GetName())
 }
 
 func (u *undeployer) keep(object *unstructured.Unstructured, reason string) {
@@ -292,7 +307,7 @@ func (u *undeployer) which(is func(*unstructured.Unstructured) bool) []*unstruct
 func (u *undeployer) announce() {
 	u.options.say("removing the deployment of %s in namespace %s of %s: %s, and %s of its own", u.record.operator, u.record.namespace, u.cluster.Title, plural.Count(len(u.data.going()), "custom resource"), plural.Count(len(u.members), "object"))
 	for _, object := range slices.Concat(u.data.going(), u.members) {
-		if u.keeps(object, u.data.users) == "" {
+		if u.keeps(object, u.data) == "" {
 			u.options.say("  %s", addressOf(object))
 		}
 	}
@@ -301,7 +316,7 @@ func (u *undeployer) announce() {
 func (u *undeployer) removeDefinitions(ctx context.Context, definitions []*unstructured.Unstructured) error {
 	var going []*unstructured.Unstructured
 	for _, definition := range definitions {
-		reason := u.keeps(definition, u.data.users)
+		reason := u.keeps(definition, u.data)
 		if reason == "" {
 			going = append(going, definition)
 			continue

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -188,15 +189,15 @@ func gone(err error) error {
 	return fmt.Errorf("it is there: %w", err)
 }
 
-// Objects that wait for an operator that does not run are not deleted, and their finalizers are removed only on request.
+// Objects that wait for an operator that does not run are not deleted, and their finalizers are removed only on request. Its webhook, which
+// nothing answers, does not prevent that.
 func TestFinalizersWithoutAnOperator(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.mustDeploy(t, nil)
 	create(t, f.gadgets(), f.gadget("held", f.group+"/minded"))
-	if err := f.client.AppsV1().Deployments(f.namespace()).Delete(t.Context(), f.name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	f.registersWebhook(t, admissionv1.Delete)
+	f.stop(t)
 	_, _, err := f.undeploy(t, nil)
 	if missing := refuses(err, "nothing was removed", "the operator no longer exists", f.group+"/minded", "--give-up-finalizers"); missing != nil {
 		t.Error(missing)
@@ -232,67 +233,6 @@ func TestStuck(t *testing.T) {
 	if _, err := f.client.AppsV1().Deployments(f.namespace()).Get(t.Context(), f.name, metav1.GetOptions{}); err != nil {
 		t.Errorf("the operator: %v", err)
 	}
-}
-
-// With KeepData, definitions and custom resources are kept, and the next deployment adopts them.
-func TestKeepData(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.mustDeploy(t, nil)
-	create(t, f.gadgets(), f.gadget("kept", f.group+"/minded"))
-	beside, err := f.gadgetsIn(f.namespace()).Create(t.Context(), f.gadget("beside"), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := f.secret(t, f.name+"-webhook-certificates", nil)
-	children := []string{
-		f.secret(t, "password", func(secret *corev1.Secret) {
-			secret.Labels["operon.dev/owner"] = "0d1f3b6c-5c9f-4a3e-9d0e-6a8f3a1c7b55"
-		}),
-		f.secret(t, "key", func(secret *corev1.Secret) {
-			secret.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(beside, beside.GroupVersionKind())}
-		}),
-		f.secret(t, "of-another-namespace", nil), // cannot have an owner reference
-	}
-	t.Cleanup(func() { f.removeNamespace(t) })
-	removal, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.KeepData = true })
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	if missing := lacks(said, "kept 2 custom resources", f.group+"/minded is on 1 of them: if you delete them, they remain"); missing != nil || len(removal.Kept) == 0 {
-		t.Error(missing, removal.Kept)
-	}
-	if _, err := f.gadgets().Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
-		t.Error(err)
-	}
-	secrets := f.client.CoreV1().Secrets(f.namespace())
-	for _, child := range children {
-		if _, err := secrets.Get(t.Context(), child, metav1.GetOptions{}); err != nil {
-			t.Errorf("a Secret that belongs to a custom resource: %v", err)
-		}
-	}
-	if _, err := secrets.Get(t.Context(), own, metav1.GetOptions{}); gone(err) != nil {
-		t.Errorf("a Secret that the operator made for itself: %v", gone(err))
-	}
-	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); gone(err) != nil {
-		t.Errorf("the ClusterRole: %v", gone(err))
-	}
-	if again := f.mustDeploy(t, nil); slices.Contains(again.Created, "CustomResourceDefinition gadgets."+f.group) {
-		t.Errorf("created %q", again.Created)
-	}
-}
-
-// secret creates a Secret of the operator in its namespace, with what set adds, and returns its name.
-func (f *fixture) secret(t *testing.T, name string, set func(*corev1.Secret)) string {
-	t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": f.name}}}
-	if set != nil {
-		set(secret)
-	}
-	if _, err := f.client.CoreV1().Secrets(f.namespace()).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	return name
 }
 
 // A deployment of the same operator in another namespace keeps its registrations, and so does a custom resource its children.
@@ -337,59 +277,6 @@ func TestUndeployKeepsRegistrationsOfOthers(t *testing.T) {
 	}
 }
 
-// When asked, a user can delete or keep the data.
-func TestDeletionOfDataIsConfirmed(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.mustDeploy(t, nil)
-	create(t, f.gadgets(), f.gadget("precious"))
-	var asked deploy.DataDeletion
-	undeploy := func(answer bool, err error) error {
-		_, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) {
-			o.KeepData, o.Confirm = true, func(of deploy.DataDeletion) (bool, error) { asked = of; return answer, err }
-		})
-		t.Log(said)
-		return err
-	}
-	if err := undeploy(false, errors.New("no answer")); err == nil || !strings.Contains(err.Error(), "no answer") {
-		t.Errorf("error %v", err)
-	}
-	want := deploy.DataDeletion{Operator: f.name, CRDs: []string{"gadgets." + f.group}, Objects: 1}
-	if !reflect.DeepEqual(asked, want) {
-		t.Errorf("asked about %+v, want %+v", asked, want)
-	}
-	if _, err := f.gadgets().Get(t.Context(), "precious", metav1.GetOptions{}); err != nil {
-		t.Error(err)
-	}
-	if err := undeploy(true, nil); err != nil {
-		t.Error(err)
-	}
-	if _, err := f.gadgets().Get(t.Context(), "precious", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the confirmed data: %v", err)
-	}
-}
-
-// A first deployment that fails deletes the objects that it created, but not existing ones: kept data of an earlier
-// deployment.
-func TestTakeBackKeepsData(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.mustDeploy(t, nil)
-	create(t, f.gadgets(), f.gadget("kept"))
-	if _, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.KeepData = true }); err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	f.refuseDeployments(t)
-	_, said, err := f.deploy(t, nil)
-	if missing := refuses(err, "the objects created so far were removed"); missing != nil {
-		t.Fatal(missing, said)
-	}
-	f.noNamespace(t)
-	if kept, err := f.gadgets().Get(t.Context(), "kept", metav1.GetOptions{}); err != nil || kept.GetDeletionTimestamp() != nil {
-		t.Errorf("the data: %v", err)
-	}
-}
-
 // Definitions that another deployment uses are kept with their objects. The last deployment removes them.
 func TestSharedDefinitions(t *testing.T) {
 	t.Parallel()
@@ -417,7 +304,7 @@ func TestSharedDefinitions(t *testing.T) {
 	}
 }
 
-// Objects that another client created in the operator's namespace are kept, and so is the namespace.
+// Objects that another client created in the operator's namespace are kept, and so is the namespace. The operator's own Leases are not.
 func TestForeignObjectsInTheNamespace(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -431,6 +318,11 @@ func TestForeignObjectsInTheNamespace(t *testing.T) {
 		{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: owner.Name, UID: owner.UID},
 	}}}
 	if _, err := f.client.CoreV1().ConfigMaps(f.namespace()).Create(t.Context(), mine, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	leases := f.client.CoordinationV1().Leases(f.namespace())
+	migrations := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-migrations"}}
+	if _, err := leases.Create(t.Context(), migrations, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.client.CoreV1().Secrets(f.namespace()).Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
@@ -447,6 +339,9 @@ func TestForeignObjectsInTheNamespace(t *testing.T) {
 	}
 	if _, err := f.client.CoreV1().ConfigMaps(f.namespace()).Get(t.Context(), "mine", metav1.GetOptions{}); err != nil {
 		t.Error(err)
+	}
+	if _, err := leases.Get(t.Context(), migrations.Name, metav1.GetOptions{}); gone(err) != nil {
+		t.Errorf("the Lease of migrations: %v", gone(err))
 	}
 	if again, said, err := f.undeploy(t, nil); err != nil || !again.Absent || !strings.Contains(said, "nothing to remove") {
 		t.Errorf("again: %v\n%s", err, said)

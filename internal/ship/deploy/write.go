@@ -48,6 +48,9 @@ func (d *deployer) complete(ctx context.Context) error {
 	if err := d.undisturbed(ctx); err != nil {
 		return err
 	}
+	if err := d.stopConversion(ctx); err != nil {
+		return err
+	}
 	if err := d.prune(ctx); err != nil {
 		return err
 	}
@@ -197,9 +200,9 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 	return leaving(failed, "the objects created so far were removed")
 }
 
-// undo deletes all objects that the deployment created, its namespace last. Objects that existed before are kept: definitions
-// with their objects from an earlier deployment, or all objects of a deployment without a record. If another client has
-// continued the deployment, all objects are kept, because they cannot be distinguished.
+// undo deletes all objects that this process created, its namespace last. Objects that existed before are kept: definitions
+// with their objects from an earlier deployment, also those that the project no longer has, or all objects of a deployment
+// without a record. If another client has continued the deployment, all objects are kept, because they cannot be distinguished.
 func (d *deployer) undo(ctx context.Context) error {
 	if !d.begun { // nothing else was written
 		return d.undoNamespace(ctx)
@@ -215,11 +218,11 @@ func (d *deployer) undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	made = slices.DeleteFunc(made, d.wasThere)
+	made = slices.DeleteFunc(made, func(object *unstructured.Unstructured) bool { return isNamespace(object) || !d.creates(object) })
 	if stored != nil {
 		made = append(made, stored)
 	}
-	if err := d.undeployer().remove(ctx, slices.DeleteFunc(made, isNamespace)); err != nil {
+	if err := d.undeployer().remove(ctx, made); err != nil {
 		return err
 	}
 	return d.undoNamespace(ctx)
@@ -237,8 +240,9 @@ func (d *deployer) undeployer() *undeployer {
 	return &undeployer{options: UndeployOptions{Target: d.options.Target}, cluster: d.cluster, record: d.record, result: &Removal{}}
 }
 
-func (d *deployer) wasThere(object *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(d.items, func(one *item) bool { return one.live != nil && one.live.GetUID() == object.GetUID() })
+// creates reports whether an object is part of the deployment and did not exist before it.
+func (d *deployer) creates(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(d.items, func(one *item) bool { return one.live == nil && addressOf(one.want) == addressOf(object) })
 }
 
 // unready describes what remains, and what to do about it.

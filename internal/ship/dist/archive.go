@@ -2,14 +2,16 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"errors"
-	"os"
+	"io"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/operon-framework/operon/internal/ship/image"
 )
 
 // file is a file of an archive. Its path has slashes, and is relative to the archive's only directory.
@@ -20,24 +22,16 @@ type file struct {
 }
 
 // writeArchive writes files, in a directory with this name, to an archive. The archive exists only if it is complete.
-func writeArchive(target, name string, files []file, modified time.Time) (err error) {
-	partial, err := os.CreateTemp(filepath.Dir(target), "."+name+"-")
-	if err != nil {
+func writeArchive(target, name string, files []file, modified time.Time) error {
+	var content bytes.Buffer
+	if err := pack(&content, name, files, modified); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(partial.Name()))
-		}
-	}()
-	if err := errors.Join(pack(partial, name, files, modified), partial.Chmod(0o644), partial.Close()); err != nil {
-		return err
-	}
-	return os.Rename(partial.Name(), target)
+	return image.WriteFile(target, 0o644, content.Bytes())
 }
 
 // pack packs files in the order of their paths, without anything that depends on this machine.
-func pack(out *os.File, name string, files []file, modified time.Time) error {
+func pack(out io.Writer, name string, files []file, modified time.Time) error {
 	packed := gzip.NewWriter(out)
 	archive := tar.NewWriter(packed)
 	sorted := slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.path, b.path) })

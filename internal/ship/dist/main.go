@@ -136,7 +136,7 @@ func (r *release) prepare(ctx context.Context) (err error) {
 
 // sourceTime returns the time of the files in an archive: $SOURCE_DATE_EPOCH, or else that of the commit.
 func sourceTime(ctx context.Context) (time.Time, error) {
-	if date, err := image.SourceDate(); err != nil || !date.Equal(image.Epoch) {
+	if date, err := image.SourceDate(time.Time{}); err != nil || !date.IsZero() {
 		return date, err
 	}
 	said, err := git.Output(ctx, ".", "log", "-1", "--no-show-signature", "--format=%cI")

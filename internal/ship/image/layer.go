@@ -20,11 +20,11 @@ import (
 var Epoch = time.Unix(0, 0).UTC()
 
 // SourceDate returns the time in the variable SOURCE_DATE_EPOCH, which is a convention of tools for reproducible builds, or
-// Epoch if it is not set.
-func SourceDate() (time.Time, error) {
+// another time if it is not set.
+func SourceDate(otherwise time.Time) (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
-		return Epoch, nil
+		return otherwise, nil
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seconds < 0 {

@@ -25,7 +25,7 @@ func (s *Store) MakeSingle(ctx context.Context, from Single) (Image, Layer, erro
 	if err != nil {
 		return Image{}, Layer{}, err
 	}
-	created, err := SourceDate()
+	created, err := SourceDate(Epoch)
 	if err != nil {
 		return Image{}, Layer{}, err
 	}

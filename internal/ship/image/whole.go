@@ -21,10 +21,18 @@ func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) erro
 	}
 	defer lock.Unlock()
 	err = write(file)
-	if err := errors.Join(err, file.Close()); err != nil {
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(part))
 	}
-	return os.Rename(part, path)
+	return nil
+}
+
+// WriteFile replaces a file when the new one is complete.
+func WriteFile(path string, mode fs.FileMode, content []byte) error {
+	return writeWhole(path, mode, bytesTo(content))
 }
 
 func partOf(path string) string {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/olm/manager"
 	"github.com/operon-framework/operon/internal/tools/up"
-	"github.com/operon-framework/operon/local"
 )
 
 // cacheVariable names the directory for images of the manager, and cacheDir is the directory in its pods.
@@ -111,21 +109,14 @@ type made struct {
 
 // image makes the image, unless one is named.
 func (o Options) image(ctx context.Context, m *manager.Manager) (*image.Scratch, *made, image.Delivery, error) {
-	to := image.Delivery{Push: o.Push, Tell: func(doing string) { o.say("%s", doing) }}
-	if o.Image != "" {
-		return nil, nil, to, nil
+	how := deploy.Options{Target: o.Target, Image: o.Image, Push: o.Push}
+	if err := how.Check(); err != nil {
+		return nil, nil, image.Delivery{}, err
 	}
-	if o.Push == "" && !o.Where.IsLocal() {
-		return nil, nil, to, errors.New("want --image NAME, or --push NAME to make one: nodes of a cluster that is not local get images from a registry")
-	}
-	if o.Push == "" {
-		to.Cluster = o.Where.Name
-		if to.Cluster == "" {
-			to.Cluster = local.DefaultName
-		}
-		if err := local.TakesImages(ctx, to.Cluster); err != nil {
-			return nil, nil, to, fmt.Errorf("%w; or name an existing image with --image NAME, or push one with --push NAME", err)
-		}
+	to, err := how.Destination(ctx)
+	to.Tell = func(doing string) { o.say("%s", doing) }
+	if err != nil || o.Image != "" {
+		return nil, nil, to, err
 	}
 	if err := static(m.Program); err != nil {
 		return nil, nil, to, err
@@ -164,19 +155,8 @@ func (o Options) build(ctx context.Context, store *image.Scratch, program string
 		return nil, err
 	}
 	one := &made{Image: finished}
-	digest := finished.Descriptor.Digest
-	text := o.Push
-	if text == "" {
-		text = "operon-olm:" + digest.Hex[:16]
-	}
-	if one.name, err = image.ParseName(text); err != nil {
-		return nil, err
-	}
-	one.reference = one.name.Short
-	if o.Push != "" {
-		one.reference = strings.TrimSuffix(one.name.Full, ":"+one.name.Tag) + "@" + digest.String()
-	}
-	return one, nil
+	one.name, one.reference, err = finished.ForPods(o.Push, "operon-olm")
+	return one, err
 }
 
 // static returns an error if a program needs libraries, which the image does not have.

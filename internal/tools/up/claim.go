@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/internal/core/plan"
 )
 
 // claim is a Lease that only one process holds for a project in a cluster, so that two working copies of a project, or two people, do not change
@@ -51,7 +53,7 @@ func newClaim(ctx context.Context, t *target, project string, f *folder, say fun
 	c := &claim{client: client, project: project, ended: make(chan struct{}), held: make(chan struct{}), rivals: make(chan string, 1)}
 	c.lock = &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: claimNamespace, Name: "operon-up-" + project}, Client: client.CoordinationV1(),
-		LockConfig: resourcelock.ResourceLockConfig{Identity: holder}, Labels: map[string]string{managedByLabel: manager},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: holder}, Labels: map[string]string{plan.ManagedByLabel: manager},
 	}
 	if _, _, err := c.lock.Get(ctx); err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("read the Lease %s, which shows whether the project runs already: %w", c.lock.Describe(), err)

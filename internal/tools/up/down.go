@@ -205,7 +205,7 @@ func (r *remover) removeAll(ctx context.Context) error {
 
 // removeRegistrations removes what makes API servers call the operator.
 func (r *remover) removeRegistrations(ctx context.Context) error {
-	registered, err := registrations(ctx, r.inventory.client, identity{namespace: r.name + identitySuffix, name: r.name}, registeredKinds...)
+	registered, err := Registrations(ctx, r.inventory.client, r.name, r.name+identitySuffix, true, CallingKinds...)
 	if err != nil {
 		return err
 	}

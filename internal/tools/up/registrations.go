@@ -11,50 +11,51 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/removal"
 )
 
-// managedByLabel is the label of objects that an operator registers for itself, with the operator's name.
-const managedByLabel = "app.kubernetes.io/managed-by"
-
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// registeredKinds are the kinds with which an operator makes API servers call it.
-var registeredKinds = []schema.GroupVersionResource{
+// CallingKinds are the kinds with which an operator makes API servers call it.
+var CallingKinds = []schema.GroupVersionResource{
 	apiServices,
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
 }
 
-// registrations returns the objects of some kinds with which an operator makes API servers call it: they have its name, and lead to its
-// namespace or to this machine.
-func registrations(ctx context.Context, client *kube.Client, who identity, kinds ...schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+// Registrations returns the objects of some kinds that an operator created for itself, rather than for a custom resource, and with which it makes
+// API servers call it: they have its name, and lead to its namespace or, if it runs outside of the cluster, to this machine. Kinds that the user
+// may not list are left out.
+func Registrations(ctx context.Context, client *kube.Client, name, namespace string, outside bool, kinds ...schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, kind := range kinds {
-		found, err := client.List(ctx, kind, "", managedByLabel+"="+who.name)
+		found, err := client.List(ctx, kind, "", plan.ManagedByLabel+"="+name)
 		if apierrors.IsForbidden(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, slices.DeleteFunc(found, func(one *unstructured.Unstructured) bool { return !leadsTo(one, who) })...)
+		all = append(all, slices.DeleteFunc(found, func(one *unstructured.Unstructured) bool {
+			return one.GetLabels()[plan.OwnerLabel] != "" || !leadsTo(one, namespace, outside)
+		})...)
 	}
 	return all, nil
 }
 
-// leadsTo reports whether API servers would call an operator because of an object.
-func leadsTo(object *unstructured.Unstructured, who identity) bool {
+// leadsTo reports whether API servers would call an operator in a namespace, or outside of the cluster, because of an object.
+func leadsTo(object *unstructured.Unstructured, to string, outside bool) bool {
 	if namespace, _, _ := unstructured.NestedString(object.Object, "spec", "service", "namespace"); namespace != "" {
-		return namespace == who.namespace
+		return namespace == to
 	}
 	webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
 	return len(webhooks) > 0 && !slices.ContainsFunc(webhooks, func(one any) bool {
 		fields, _ := one.(map[string]any)
 		namespace, in, _ := unstructured.NestedString(fields, "clientConfig", "service", "namespace")
 		address, _, _ := unstructured.NestedString(fields, "clientConfig", "url")
-		return in && namespace != who.namespace || !in && !onThisMachine(address)
+		return in && namespace != to || !in && !(outside && onThisMachine(address))
 	})
 }
 
@@ -69,8 +70,8 @@ func onThisMachine(address string) bool {
 func (s *session) unregister(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.unregister)
 	defer cancel()
-	client := s.installer.Client
-	found, err := registrations(ctx, client, identityOf(s.project), apiServices)
+	client, who := s.installer.Client, identityOf(s.project)
+	found, err := Registrations(ctx, client, who.name, who.namespace, true, apiServices)
 	if err == nil {
 		err = (&removal.Remover{Client: client, Gone: func(*unstructured.Unstructured) {}}).Remove(ctx, found)
 	}

@@ -6,6 +6,7 @@
 package bundlerun
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -128,17 +129,23 @@ func (r *run) check(ctx context.Context) error {
 			return fmt.Errorf("the Subscription %s/%s is for another package, %s: use another namespace", r.Namespace, one.Name, one.Spec.Name)
 		}
 	}
+	if r.channel() == "" {
+		return fmt.Errorf("%s names no channels: `operon bundle lint` says where to name them", r.made.CSV)
+	}
 	return nil
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// channel returns the channel of the Subscription.
+// channel returns the channel of the Subscription, or "" if the bundle names none. All versions are in the channel of the first one, whatever they
+// name: an entry replaces only entries of its own channel.
 func (r *run) channel() string {
-	if r.Bundle.DefaultChannel != "" {
-		return r.Bundle.DefaultChannel
+	for i := range r.state.Subscriptions {
+		if one := &r.state.Subscriptions[i]; one.Name == r.made.Subscription {
+			return one.Spec.Channel
+		}
 	}
-	return r.Bundle.Channels[0]
+	return cmp.Or(append([]string{r.Bundle.DefaultChannel}, r.Bundle.Channels...)...)
 }
 
 // object returns an object with the label of the package.
