@@ -3,9 +3,11 @@ package scaffold
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -21,12 +23,24 @@ import (
 //
 // Whether the project compiles is checked last, because generators give wrong results for code that does not compile.
 func (p *Plan) generated(ctx context.Context, tell func(string)) error {
-	return p.inCopy(func(copied string) error {
+	err := p.inCopy(func(copied string) error {
 		if err := p.generatedIn(ctx, copied, tell); err != nil {
 			return err
 		}
 		return p.compilesIn(ctx, copied)
 	})
+	if err != nil && inWorkspace(ctx, p.dir) {
+		return fmt.Errorf("%w\ngo.work is not used here: if a module of the workspace is missing, add a replace line for it to go.mod", err)
+	}
+	return err
+}
+
+// inWorkspace reports whether the go command uses a go.work in a directory.
+func inWorkspace(ctx context.Context, dir string) bool {
+	command := exec.CommandContext(ctx, "go", "env", "GOWORK")
+	command.Dir = dir
+	file, err := command.Output()
+	return err == nil && filepath.IsAbs(strings.TrimSpace(string(file)))
 }
 
 func (p *Plan) generatedIn(ctx context.Context, copied string, tell func(string)) error {
@@ -187,8 +201,8 @@ func copyTree(from, to string) error {
 			return err
 		}
 		if entry.IsDir() {
-			if ignored(entry.Name()) {
-				return filepath.SkipDir
+			if name := entry.Name(); project.Ignored(name) && name != "vendor" && name != "testdata" {
+				return filepath.SkipDir // without sources, and often with many other files
 			}
 			return os.Mkdir(filepath.Join(to, relative), 0o755)
 		}
@@ -197,11 +211,6 @@ func copyTree(from, to string) error {
 		}
 		return copyFile(path, filepath.Join(to, relative))
 	})
-}
-
-// ignored reports whether a directory contains no sources, and often many other files.
-func ignored(name string) bool {
-	return strings.HasPrefix(name, ".") || name == "node_modules" || name == "bin"
 }
 
 func copyFile(from, to string) error {
@@ -233,7 +242,7 @@ func eachSource(dir string, visit func(path string, content []byte) error) error
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && path != dir && (ignored(entry.Name()) || entry.Name() == "testdata" || entry.Name() == "vendor") {
+		if entry.IsDir() && path != dir && project.Ignored(entry.Name()) {
 			return filepath.SkipDir
 		}
 		if entry.IsDir() || !strings.HasSuffix(path, ".go") {
