@@ -3,11 +3,9 @@ package scaffold
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -23,24 +21,12 @@ import (
 //
 // Whether the project compiles is checked last, because generators give wrong results for code that does not compile.
 func (p *Plan) generated(ctx context.Context, tell func(string)) error {
-	err := p.inCopy(func(copied string) error {
+	return p.inCopy(func(copied string) error {
 		if err := p.generatedIn(ctx, copied, tell); err != nil {
 			return err
 		}
 		return p.compilesIn(ctx, copied)
 	})
-	if err != nil && inWorkspace(ctx, p.dir) {
-		return fmt.Errorf("%w\ngo.work is not used here: if a module of the workspace is missing, add a replace line for it to go.mod", err)
-	}
-	return err
-}
-
-// inWorkspace reports whether the go command uses a go.work in a directory.
-func inWorkspace(ctx context.Context, dir string) bool {
-	command := exec.CommandContext(ctx, "go", "env", "GOWORK")
-	command.Dir = dir
-	file, err := command.Output()
-	return err == nil && filepath.IsAbs(strings.TrimSpace(string(file)))
 }
 
 func (p *Plan) generatedIn(ctx context.Context, copied string, tell func(string)) error {

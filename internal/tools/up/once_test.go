@@ -165,4 +165,8 @@ func TestADefinitionThatBreaksStoredObjectsIsRefused(t *testing.T) {
 	if got := f.once(t, func(o *up.Options) { o.UnsafeCRDs = true }); got.err != nil {
 		t.Errorf("%v\n%s", got.err, got.stderr)
 	}
+	f.edit(t, "config/crd/gadgets.yaml", "self.spec.size <= 2", "self.spec.size <= 9") // otherwise no finalizer could be removed from the object
+	if got := f.once(t, nil); got.err != nil {
+		t.Errorf("%v\n%s", got.err, got.stderr)
+	}
 }
