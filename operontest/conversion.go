@@ -15,7 +15,7 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
-// rounds is the number of objects that RoundTrip creates for each direction between two versions.
+// rounds is the number of valid objects that RoundTrip creates for each direction between two versions.
 const rounds = 300
 
 // Conversions tests the conversions between the versions of one kind:

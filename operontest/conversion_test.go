@@ -202,8 +202,9 @@ func TestConversionsOfKindsInSeveralGroups(t *testing.T) {
 // Generated objects match the schema, and Adjust handles what a schema cannot express.
 func TestObjectsForConversionsAreValid(t *testing.T) {
 	t.Parallel()
-	ports := 0
+	ports, made := 0, 0
 	strict := func(old *OldSite, site *Site) error {
+		made++
 		if old.Spec.Port != nil {
 			ports++
 		}
@@ -216,7 +217,10 @@ func TestObjectsForConversionsAreValid(t *testing.T) {
 		return toHub(old, site)
 	}
 	sites(strict, fromHub).CRDs("testdata/sites.yaml").RoundTrip(t)
-	if ports < 100 {
+	if made != 600 {
+		t.Errorf("%d objects are converted, want 300 in each direction", made)
+	}
+	if ports < 200 {
 		t.Errorf("only %d of 600 objects have a port: those with one are not made fit", ports)
 	}
 	picky := func(site *Site, old *OldSite) error {

@@ -75,11 +75,14 @@ func isUnfit(err error) bool {
 	return errors.As(err, &unfit)
 }
 
-// explore generates objects and sends them on the round trip. The error reports the first object that does not return
+// tries is the maximum number of objects that are made for one that is valid.
+const tries = 10
+
+// explore generates valid objects and sends them on the round trip. The error reports the first object that does not return
 // unchanged, made as small as possible.
 func (w *trip) explore(source rand.Source, objects int) error {
-	fit, why := 0, error(nil)
-	for n := range objects {
+	fit, made, why := 0, 0, error(nil)
+	for ; fit < objects && made < tries*objects; made++ {
 		fields, err := w.make(rand.New(source))
 		if err != nil {
 			why = err
@@ -90,10 +93,10 @@ func (w *trip) explore(source rand.Source, objects int) error {
 			continue
 		}
 		smallest := shrink(fields, func(candidate map[string]any) bool { return w.fits(candidate) == nil && w.try(candidate) != nil })
-		return &tripError{way: w, made: n + 1, object: smallest, flaw: w.try(smallest)}
+		return &tripError{way: w, made: made + 1, object: smallest, flaw: w.try(smallest)}
 	}
 	if fit == 0 {
-		return unfitError{fmt.Errorf("%s: none of %d objects that were made is valid; make them so with Adjust, or give the schemas with CRDs: %w", w, objects, why)}
+		return unfitError{fmt.Errorf("%s: none of %d objects that were made is valid; make them so with Adjust, or give the schemas with CRDs: %w", w, made, why)}
 	}
 	return nil
 }

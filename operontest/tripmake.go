@@ -3,6 +3,7 @@ package operontest
 import (
 	"hash/fnv"
 	"maps"
+	"math"
 	"math/rand"
 	"regexp"
 	"slices"
@@ -156,7 +157,7 @@ func clamp(n float64, of *spec.Schema) float64 {
 	low, high := of.Minimum, of.Maximum
 	switch {
 	case low != nil && high != nil && (n < *low || n > *high):
-		return *low + float64(int64(n)%int64(*high-*low+1))
+		return *low + float64(int64(math.Abs(n))%int64(*high-*low+1))
 	case low != nil && n < *low:
 		return *low
 	case high != nil && n > *high:

@@ -11,7 +11,6 @@ import (
 
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/core/plural"
-	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/rbac"
@@ -114,7 +113,7 @@ func (t Target) names() (name, namespace string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	name = manifests.NameOf(p)
+	name = p.Operator()
 	return name, cmp.Or(t.Namespace, name+"-system"), nil
 }
 

@@ -46,8 +46,8 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
 	group := env.Namespace + ".operon.dev"
-	old := kind(t, group, "{colour: {type: string}, size: {type: integer}}")
-	changed := kind(t, group, `{tint: {type: string}, size: {type: integer, x-kubernetes-validations: [{rule: "self % 2 == 1", message: "has to be odd"}]}}`)
+	old := kind(t, group, "{colour: {type: string}, size: {type: integer}, width: {type: integer}}")
+	changed := kind(t, group, `{tint: {type: string}, width: {type: string}, size: {type: integer, x-kubernetes-validations: [{rule: "self % 2 == 1", message: "has to be odd"}]}}`)
 	if report, err := crdcompat.Check(t.Context(), env.Config, nil, old); err != nil || report.String() != "sites."+group+" is new\n" {
 		t.Fatalf("%v, %v", report, err)
 	}
@@ -64,7 +64,7 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 		}
 	})
 	sites := cluster.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "sites"}).Namespace(env.Namespace)
-	for name, spec := range map[string]map[string]any{"red": {"colour": "red"}, "even": {"size": int64(2)}, "odd": {"size": int64(3)}} {
+	for name, spec := range map[string]map[string]any{"red": {"colour": "red"}, "even": {"size": int64(2)}, "odd": {"size": int64(3)}, "wide": {"width": int64(4)}} {
 		site := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Site", "metadata": map[string]any{"name": name}, "spec": spec}}
 		if _, err := sites.Create(t.Context(), site, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -78,8 +78,9 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 		t.Fatalf("%v, %v", report, err)
 	}
 	for _, want := range []string{
-		"field-pruned v1 spec.colour", "1 object: " + env.Namespace + "/red\n", "3 stored objects looked at",
-		"object-invalid v1 spec.size: Invalid value: 2: has to be odd", "1 object: " + env.Namespace + "/even\n",
+		"field-pruned v1 spec.colour", "1 object: " + env.Namespace + "/red\n", "4 stored objects looked at",
+		"notice value-refused v1 spec.size: Invalid value: 2: has to be odd", "1 object: " + env.Namespace + "/even\n",
+		"BREAKS object-invalid v1 spec.width", "1 object: " + env.Namespace + "/wide\n",
 	} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("no %q in\n%s", want, report)
@@ -109,6 +110,15 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 		}
 		return nil
 	})
+	for _, patch := range []string{`{"metadata":{"labels":{"a":"b"}}}`, `{"spec":{"tint":"red"}}`} {
+		if _, err := sites.Patch(t.Context(), "even", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Errorf("a write that does not change the value: %v", err)
+		}
+	}
+	labels := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Site", "metadata": map[string]any{"name": "wide", "labels": map[string]any{"a": "b"}}}}
+	if _, err := sites.Apply(t.Context(), "wide", labels, metav1.ApplyOptions{FieldManager: "test"}); err == nil {
+		t.Error("an object with another type can be applied")
+	}
 	if _, err := sites.Patch(t.Context(), "odd", types.MergePatchType, []byte(`{"spec":{"size":5}}`), metav1.PatchOptions{}); err != nil {
 		t.Errorf("what was not foretold: %v", err)
 	}

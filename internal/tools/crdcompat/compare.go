@@ -12,6 +12,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // Comparison compares a definition with the one that it replaces.
@@ -83,18 +85,9 @@ func setStrategy(definition *apiextensionsv1.CustomResourceDefinition) apiextens
 	return definition.Spec.Conversion.Strategy
 }
 
-func storage(definition *apiextensionsv1.CustomResourceDefinition) string {
-	for _, version := range definition.Spec.Versions {
-		if version.Storage {
-			return version.Name
-		}
-	}
-	return ""
-}
-
 // stored returns the versions in which objects may be stored. A manifest has no status: there, it is the storage version.
 func stored(definition *apiextensionsv1.CustomResourceDefinition) []string {
-	if one := storage(definition); len(definition.Status.StoredVersions) == 0 && one != "" {
+	if one := kube.Storage(definition); len(definition.Status.StoredVersions) == 0 && one != "" {
 		return []string{one}
 	}
 	return definition.Status.StoredVersions
@@ -118,7 +111,7 @@ func (c *Comparison) compareVersions() {
 			c.add(StatusLost, version, "", "the subresource status is removed: operators that write it get the error \"not found\"")
 		}
 	}
-	if was, is := storage(c.old), storage(c.new); was != is && c.after[was] != nil {
+	if was, is := kube.Storage(c.old), kube.Storage(c.new); was != is && c.after[was] != nil {
 		c.add(StorageChanged, is, "", fmt.Sprintf("objects stay stored as %s until each is written: operon.MigrateStorage does that", was))
 	}
 }
@@ -154,7 +147,7 @@ func (c *Comparison) reads() []string {
 	if strategy(c.new) == apiextensionsv1.WebhookConverter || len(both) == 0 {
 		return both
 	}
-	if stored := storage(c.old); slices.Contains(both, stored) {
+	if stored := kube.Storage(c.old); slices.Contains(both, stored) {
 		return []string{stored}
 	}
 	return both[:1]
@@ -189,12 +182,17 @@ func (c *Comparison) judge(ctx context.Context, version, name string, fields map
 	for _, err := range before.wrong(ctx, fields) {
 		known[identity(err)] = true
 	}
+	refused := after.refused(ctx, fields)
 	for _, err := range after.wrong(ctx, fields) {
 		if known[identity(err)] {
 			continue
 		}
-		c.wrong[version+" "+anyIndex(err.Field)] = true
-		c.addObject(ObjectInvalid, version, pathOf(err), err.ErrorBody()+"; the object could not be written any more, nor its status", name)
+		c.wrong[version+" "+anyIndex(pathOf(err))] = true
+		rule, effect := ValueRefused, "; the object can be written as long as this part of it stays the same"
+		if refused[identity(err)] {
+			rule, effect = ObjectInvalid, "; the object could not be written any more, nor its status"
+		}
+		c.addObject(rule, version, pathOf(err), err.ErrorBody()+effect, name)
 	}
 }
 
@@ -263,4 +261,4 @@ func (c *Comparison) Result() *Result {
 }
 
 // order is the order of findings in a result.
-var order = append(slices.Clone(breaking), FieldRemoved, TypeChanged, RequiredAdded, ValidationNarrowed, DefaultChanged, VersionUnserved, VersionUnread, ConversionAwaited, StatusLost, StorageChanged)
+var order = append(slices.Clone(breaking), ValueRefused, FieldRemoved, TypeChanged, RequiredAdded, ValidationNarrowed, DefaultChanged, VersionUnserved, VersionUnread, ConversionAwaited, StatusLost, StorageChanged)

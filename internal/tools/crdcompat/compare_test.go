@@ -17,7 +17,7 @@ import (
 // in base.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	scenario.Run(t, 49, func(t *testing.T, given string) string {
+	scenario.Run(t, 50, func(t *testing.T, given string) string {
 		old, objects, _ := strings.Cut(given, "\nobjects:\n")
 		text := base
 		was := definition(t, text)

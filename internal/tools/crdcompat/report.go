@@ -26,6 +26,9 @@ const (
 	// ObjectInvalid: objects could no longer be written.
 	ObjectInvalid Rule = "object-invalid"
 
+	// ValueRefused: objects have a value that the schema no longer accepts. They can be written, but not with a change of the part that has
+	// the value.
+	ValueRefused Rule = "value-refused"
 	// FieldRemoved: a field is removed from the schema; no stored object holds data in it.
 	FieldRemoved Rule = "field-removed"
 	// TypeChanged: the type of a field changes; this makes no stored object invalid.
@@ -69,6 +72,9 @@ type Finding struct {
 	Objects []string `json:"objects,omitempty"`
 	Count   int      `json:"count,omitempty"`
 }
+
+// Invalidates reports whether stored objects would violate the new schema, even if they could still be written.
+func (f *Finding) Invalidates() bool { return f.Breaks || f.Rule == ValueRefused }
 
 func (f *Finding) String() string {
 	words := []string{"notice"}

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
 
+	"github.com/operon-framework/operon/internal/tools/generate/crds"
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
@@ -54,19 +55,8 @@ func mentions(markers ...string) func(*loader.Package) bool {
 // declaresKinds reports whether a package declares a struct that embeds metadata.
 func declaresKinds(pkg *loader.Package) bool {
 	return slices.ContainsFunc(pkg.Syntax, func(file *ast.File) bool {
-		return syntax.Any(file, func(structure *ast.StructType) bool { return slices.ContainsFunc(structure.Fields.List, isMetadata) })
+		return syntax.Any(file, func(structure *ast.StructType) bool {
+			return slices.ContainsFunc(structure.Fields.List, crds.IsMetadata)
+		})
 	})
-}
-
-func isMetadata(field *ast.Field) bool {
-	if len(field.Names) > 0 {
-		return false
-	}
-	switch of := field.Type.(type) {
-	case *ast.SelectorExpr:
-		return of.Sel.Name == "ObjectMeta"
-	case *ast.Ident: // with a dot import
-		return of.Name == "ObjectMeta"
-	}
-	return false
 }

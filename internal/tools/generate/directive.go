@@ -3,7 +3,6 @@ package generate
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,24 +14,24 @@ import (
 // generateLine is the beginning of the line in a main package that holds the settings.
 const generateLine = "//go:generate "
 
-// directive returns the flags in the project's main package, and their place.
-func directive(dir string) (flags []string, place string, err error) {
-	for _, folder := range []string{".", "cmd", "cmd/*"} {
-		files, err := glob.In(filepath.Join(dir, folder), "*.go")
+// directive returns the flags in the project's main package, and their file and line.
+func directive(dir string) (flags []string, file string, line int, err error) {
+	for _, pattern := range []string{"*.go", "cmd/*.go", "cmd/*/*.go"} {
+		files, err := glob.In(dir, pattern)
 		if err != nil {
-			return nil, "", err
+			return nil, "", 0, err
 		}
 		for _, file := range files {
 			content, err := os.ReadFile(file)
 			if err != nil {
-				return nil, "", err
+				return nil, "", 0, err
 			}
 			if flags, line := directiveIn(content); line > 0 {
-				return flags, fmt.Sprintf("%s:%d", file, line), nil
+				return flags, file, line, nil
 			}
 		}
 	}
-	return nil, "", nil
+	return nil, "", 0, nil
 }
 
 // directiveIn returns the flags of the first line that runs `operon generate`, and the number of the line from 1, or 0 if

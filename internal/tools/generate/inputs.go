@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/glob"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // extensions lists the extensions of files in a project that can affect the generated files.
@@ -23,7 +24,7 @@ func inputs(dir string, directories []string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && path != dir && unlisted(entry.Name()) {
+		if entry.IsDir() && path != dir && project.Ignored(entry.Name()) {
 			return filepath.SkipDir
 		}
 		if entry.Type().IsRegular() && isInput(entry.Name()) {
@@ -45,11 +46,6 @@ func inputs(dir string, directories []string) ([]string, error) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
-}
-
-// unlisted reports whether a directory contains no packages that a pattern matches.
-func unlisted(name string) bool {
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || slices.Contains([]string{"testdata", "node_modules", "bin"}, name)
 }
 
 func isInput(name string) bool {

@@ -48,7 +48,7 @@ func (o *Outputs) writeBase(dir string, operator manifests.Operator, set *change
 // isOurs returns an error if a file exists that was not generated, so that it is not overwritten.
 func isOurs(dir, name string) error {
 	content, err := os.ReadFile(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.HasPrefix(content, []byte(kustomize.Mark)) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.HasPrefix(unix(content), []byte(kustomize.Mark)) {
 		return nil
 	}
 	if err != nil {

@@ -45,6 +45,18 @@ func TestAMakefileSaysWhatIsGenerated(t *testing.T) {
 	}
 }
 
+// Fields that are not exported are ignored if the Makefile says so, as by controller-gen.
+func TestUnexportedFieldsAreIgnored(t *testing.T) {
+	t.Parallel()
+	dir := kubebuilders(t, files{
+		"api/v1/types.go": strings.Replace(types, "	Title string", "	cached func()\n	Title string", 1),
+		"Makefile":        "manifests:\n\tcontroller-gen crd:ignoreUnexportedFields=true paths=\"./...\" output:crd:artifacts:config=config/crd/bases\n",
+	})
+	if content, _ := plan(t, dir).Changes.Content("config/crd/bases/web.example.com_pages.yaml"); !strings.Contains(string(content), "title:") {
+		t.Errorf("the definition is\n%s", content)
+	}
+}
+
 func TestWithoutAMakefileItIsTheUsual(t *testing.T) {
 	t.Parallel()
 	result := plan(t, kubebuilders(t, nil))

@@ -3,6 +3,7 @@ package generate
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -22,12 +23,16 @@ const webhookFolder = "config/webhook"
 
 // settingsOf returns the settings of the project, overridden by flags.
 func settingsOf(dir string, flags []string) (Settings, error) {
-	kept, place, err := directive(dir)
+	kept, file, line, err := directive(dir)
 	if err != nil {
 		return Settings{}, err
 	}
-	if _, err := parseSettings(kept...); err != nil {
-		return Settings{}, fmt.Errorf("%s: %w", place, err)
+	written, err := parseSettings(kept...)
+	if err == nil && written.dir != "" && filepath.Join(filepath.Dir(file), written.dir) != dir {
+		err = fmt.Errorf("%q is neither a flag of operon generate nor the directory of this project", written.dir)
+	}
+	if err != nil {
+		return Settings{}, fmt.Errorf("%s:%d: %w", file, line, err)
 	}
 	defaults, err := defaultsOf(dir)
 	if err != nil {
@@ -77,6 +82,6 @@ func (s Settings) run(operator string) run {
 		{name: "crd", generator: gated, config: project.CRDFolder},
 		{name: "rbac", generator: derive.Generator{RoleName: s.RoleName, Project: operator, Shards: s.Shards}, config: project.RBACFolder},
 		{name: "webhook", generator: webhook.Generator{}, config: webhookFolder},
-		{name: "policy", generator: policies.Generator{Gates: s.FeatureGates}, config: project.PolicyFolder},
+		{name: "policy", generator: policies.Generator{Gates: s.FeatureGates, AllowFloats: s.AllowFloats}, config: project.PolicyFolder},
 	}}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/operon-framework/operon/internal/tools/generate/chart"
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
@@ -47,6 +48,9 @@ func (p *planning) orphansOfStamp() []string {
 	}
 	var orphans []string
 	for file, made := range p.stamp.Outputs {
+		if len(filesAbove(filepath.Dir(file), chart.Record)) > 0 {
+			continue // merging the chart decides, and a chart that is no longer generated is the author's
+		}
 		if now, err := sumOf(file); err == nil && now != "" && now == made {
 			orphans = append(orphans, file)
 		}
@@ -86,6 +90,7 @@ func (p *planning) orphanDefinitions(runs []run) []string {
 
 // definedGroup returns the group of a definition that controller-tools generated, or "" for any other content.
 func definedGroup(content []byte) string {
+	content = unix(content)
 	found := groupLine.FindSubmatch(content)
 	if found == nil || !attribution.Match(content) || !bytes.Contains(content, []byte("\nkind: CustomResourceDefinition\n")) {
 		return ""
@@ -93,19 +98,24 @@ func definedGroup(content []byte) string {
 	return string(found[1])
 }
 
-// orphanMethods returns files with generated deepcopy methods in the packages of runs that generate such methods.
+// unix returns the content of a file with the line ends that generators write: a checkout on Windows can have others.
+func unix(content []byte) []byte { return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")) }
+
+// orphanMethods returns files with generated deepcopy methods in the packages of runs that generate such methods. Nested modules have their
+// own runs, unless this one includes them.
 func (p *planning) orphanMethods(runs []run) []string {
 	var orphans []string
 	for _, run := range runs {
 		if !slices.ContainsFunc(run.jobs, func(j job) bool { return j.name == "object" && j.code == "" }) || !slices.Equal(run.paths, []string{"./..."}) {
 			continue
 		}
-		files, _ := inputs(filepath.Join(p.dir, run.dir), nil)
+		root := filepath.Join(p.dir, run.dir)
+		files, _ := inputs(root, nil)
 		for _, file := range files {
-			if filepath.Base(file) != deepcopyFile {
+			if filepath.Base(file) != deepcopyFile || !run.crosses && !slices.Equal(filesAbove(filepath.Dir(file), "go.mod"), filesAbove(root, "go.mod")) {
 				continue
 			}
-			if content, err := os.ReadFile(file); err == nil && bytes.Contains(content, []byte(generatedMark)) {
+			if content, err := os.ReadFile(file); err == nil && bytes.Contains(unix(content), []byte(generatedMark)) {
 				orphans = append(orphans, file)
 			}
 		}

@@ -94,6 +94,33 @@ func TestPoliciesAreInstalled(t *testing.T) {
 	}
 }
 
+// A policy applies to all versions of its kind. The same policy on two versions is an error at the second one.
+func TestPoliciesOfSeveralVersions(t *testing.T) {
+	t.Parallel()
+	ruled := strings.Replace(types, "// +kubebuilder:subresource:status", "// +operon:policy:name=short,expression=\"size(object.spec.title) < 9\"", 1)
+	dir := project(t, files{
+		"main.go": mainFile, "api/v1/types.go": ruled,
+		"api/v2/types.go": strings.Replace(strings.Replace(ruled, "package v1", "package v2", 1), "// +kubebuilder:object:root=true", "// +kubebuilder:object:root=true\n// +kubebuilder:storageversion", 1),
+	})
+	_, err := generate.Plan(t.Context(), dir, generate.Options{})
+	if err == nil || !strings.Contains(err.Error(), "api/v2/types.go:11:1: ") || !strings.Contains(err.Error(), "has a policy short.pages.web.example.com: choose another name") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Types with floats are allowed by one flag for all that is generated from them.
+func TestFloatsAreAllowed(t *testing.T) {
+	t.Parallel()
+	source := strings.NewReplacer("Title string `json:\"title\"`", "Title float64 `json:\"title\"`", "	// +kubebuilder:validation:MinLength=1\n", "",
+		"// +kubebuilder:subresource:status", "// +operon:policy:name=small,expression=\"object.spec.title < 9.5\"").Replace(types)
+	set := plan(t, project(t, files{"main.go": mainFile, "api/v1/types.go": source}), "--allow-floats").Changes
+	for _, file := range []string{definition, "config/policy/policies.yaml"} {
+		if _, there := set.Content(file); !there {
+			t.Errorf("%s is not generated", file)
+		}
+	}
+}
+
 // The definitions of the same run are also generated as Go code, even if the Makefile sets the directory of the definitions.
 func TestGoCRDs(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,8 @@ type Settings struct {
 	// Tags are the build tags for loading packages.
 	Tags []string
 
+	dir string // the project's directory in the line, which go generate runs in the directory of its file
+
 	Outputs
 }
 
@@ -68,9 +70,10 @@ func parseSettings(flags ...string) (Settings, error) {
 	if err != nil {
 		return s, flagerror.Reworded(err)
 	}
-	if set.NArg() > 0 {
-		return s, fmt.Errorf("%q is not a flag of operon generate", set.Arg(0))
+	if set.NArg() > 1 {
+		return s, fmt.Errorf("%q is not a flag of operon generate", set.Arg(1))
 	}
+	s.dir = set.Arg(0)
 	if s.MaxDescription < -1 {
 		return s, errors.New("--max-description: want a number of bytes, 0 for no descriptions, or -1 for all of them")
 	}

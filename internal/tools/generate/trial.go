@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -33,7 +34,7 @@ func (r run) try(ctx *genall.GenerationContext) trial {
 	if !slices.ContainsFunc(r.jobs, func(j job) bool { return slices.Contains(schemaMakers, j.name) }) {
 		return trial{}
 	}
-	parser := &crd.Parser{Collector: ctx.Collector, Checker: ctx.Checker, AllowDangerousTypes: r.allowsFloats()}
+	parser := &crd.Parser{Collector: ctx.Collector, Checker: ctx.Checker, AllowDangerousTypes: r.allows(floats), IgnoreUnexportedFields: r.allows(unexported)}
 	crd.AddKnownTypes(parser)
 	roots := concerning("crd", ctx.Roots)
 	for _, root := range roots {
@@ -59,14 +60,18 @@ func (r run) try(ctx *genall.GenerationContext) trial {
 	return trial{endless: w.found, wrong: wrong}
 }
 
-// allowsFloats reports whether the run's definitions may contain floats.
-func (r run) allowsFloats() bool {
+// floats and unexported are the options of definitions that accept more types.
+func floats(definitions crd.Generator) *bool     { return definitions.AllowDangerousTypes }
+func unexported(definitions crd.Generator) *bool { return definitions.IgnoreUnexportedFields }
+
+// allows reports whether the run's definitions have an option.
+func (r run) allows(option func(crd.Generator) *bool) bool {
 	return slices.ContainsFunc(r.jobs, func(j job) bool {
 		switch generator := j.generator.(type) {
 		case crd.Generator:
-			return generator.AllowDangerousTypes != nil && *generator.AllowDangerousTypes
+			return ptr.Deref(option(generator), false)
 		case crds.Generator:
-			return generator.AllowDangerousTypes != nil && *generator.AllowDangerousTypes
+			return ptr.Deref(option(generator.Generator), false)
 		}
 		return false
 	})

@@ -53,8 +53,11 @@ func (c *CRD) Served() []schema.GroupVersionResource {
 }
 
 // Storage returns the name of the version in which objects are stored, or "" if no version is marked.
-func (c *CRD) Storage() string {
-	for _, version := range c.Spec.Versions {
+func (c *CRD) Storage() string { return Storage(&c.CustomResourceDefinition) }
+
+// Storage is like [CRD.Storage].
+func Storage(definition *apiextensionsv1.CustomResourceDefinition) string {
+	for _, version := range definition.Spec.Versions {
 		if version.Storage {
 			return version.Name
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/operon-framework/operon/internal/tools/project"
 )
@@ -36,13 +37,14 @@ func TestControllerGenIsReadFromAMakefile(t *testing.T) {
 LOCALBIN ?= $(shell pwd)/bin
 CONTROLLER_GEN ?= $(LOCALBIN)/controller-gen
 CONTROLLER_TOOLS_VERSION ?= v0.18.0
+YEAR ?= $(shell date +%Y)
 
 .PHONY: manifests
 manifests: controller-gen ## Generate what is applied.
 	"$(CONTROLLER_GEN)" rbac:roleName=manager-role crd webhook paths="./..." output:crd:artifacts:config=config/crd/bases
 
 generate: controller-gen
-	$(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt" paths="./..."
+	$(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt",year=$(YEAR) paths="./..."
 
 controller-gen: $(CONTROLLER_GEN)
 $(CONTROLLER_GEN): $(LOCALBIN)
@@ -56,8 +58,8 @@ GOBIN=$(LOCALBIN) go install $(2)@$(3) ;\
 ln -sf $(1)-$(3) $(1)
 endef
 `, `v0.18.0
-Makefile:8 manifests .: rbac:roleName=manager-role | crd | webhook | paths=./... | output:crd:artifacts:config=config/crd/bases
-Makefile:11 generate .: object:headerFile=hack/boilerplate.go.txt | paths=./...`},
+Makefile:9 manifests .: rbac:roleName=manager-role | crd | webhook | paths=./... | output:crd:artifacts:config=config/crd/bases
+Makefile:12 generate .: object:headerFile=hack/boilerplate.go.txt,year=` + time.Now().Format("2006") + ` | paths=./...`},
 		"as kubebuilder's v2 wrote it": {`
 CRD_OPTIONS ?= "crd:trivialVersions=true,preserveUnknownFields=false"
 ifeq (,$(shell go env GOBIN))

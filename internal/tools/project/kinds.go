@@ -83,12 +83,13 @@ func Kinds(dir string) ([]Kind, error) {
 
 // outsideModule reports whether the go command ignores a directory, or it belongs to another module.
 func outsideModule(path string) bool {
-	name := filepath.Base(path)
-	if name == "vendor" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
-		return true
-	}
 	_, err := os.Stat(filepath.Join(path, "go.mod"))
-	return err == nil
+	return err == nil || Ignored(filepath.Base(path)) || strings.HasPrefix(filepath.Base(path), "_")
+}
+
+// Ignored reports whether directories with this name contain neither sources nor manifests of the project that contains them.
+func Ignored(name string) bool {
+	return len(name) > 1 && name[0] == '.' || slices.Contains([]string{"bin", "vendor", "node_modules", "testdata"}, name)
 }
 
 // kindsIn finds the kinds of one package. Most packages declare none, and are only searched for the marker, not parsed.
@@ -194,7 +195,7 @@ func (p *apiPackage) learn(marker Marker) {
 
 // declarations returns the kinds of one file.
 func (p *apiPackage) declarations(tree *ast.File, file string) []declaration {
-	meta := metaName(tree)
+	meta := importName(tree, "k8s.io/apimachinery/pkg/apis/meta/v1")
 	if meta == "" {
 		return nil
 	}
@@ -225,15 +226,15 @@ func beginning(general *ast.GenDecl, spec *ast.TypeSpec) token.Pos {
 	return general.Pos()
 }
 
-// metaName returns the name under which a file imports apimachinery's package meta/v1, or "" if it does not import it.
-func metaName(tree *ast.File) string {
+// importName returns the name under which a file imports a package, or "" if it does not import it.
+func importName(tree *ast.File, of string) string {
 	for _, imported := range tree.Imports {
 		path, err := strconv.Unquote(imported.Path.Value)
-		if err != nil || path != "k8s.io/apimachinery/pkg/apis/meta/v1" {
+		if err != nil || path != of {
 			continue
 		}
 		if imported.Name == nil {
-			return "v1"
+			return of[strings.LastIndex(of, "/")+1:]
 		}
 		return imported.Name.Name
 	}
@@ -281,6 +282,9 @@ func (p *apiPackage) kinds(root, folder string) []Kind {
 	return kinds
 }
 
+// Plural returns the default name of a kind in URLs, as generators of definitions derive it.
+func Plural(kind string) string { return strings.ToLower(flect.Pluralize(kind)) }
+
 // resource is controller-gen's definition of the marker.
 var resource = markers.Must(markers.MakeDefinition("kubebuilder:resource", markers.DescribesType, crdmarkers.Resource{}))
 
@@ -288,7 +292,7 @@ var resource = markers.Must(markers.MakeDefinition("kubebuilder:resource", marke
 // which controller-gen reports.
 func (k *Kind) name() {
 	k.Singular = strings.ToLower(k.Name)
-	k.Plural = strings.ToLower(flect.Pluralize(k.Name))
+	k.Plural = Plural(k.Name)
 	for _, marker := range k.Markers {
 		if !marker.Is(resource.Name) {
 			continue

@@ -6,6 +6,7 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,12 +19,17 @@ import (
 type Main struct {
 	// Package is its directory in the form of the go command: ".", "./cmd", "./cmd/manager".
 	Package string
+	// Operator is the constant that its sources pass to operon.Main or operon.Run as the operator's name, or "" if they pass none.
+	Operator string
 
 	strings map[string]bool // all string literals in its sources, including import paths
 }
 
-// aggregated is the package with which an operator serves its own API.
-const aggregated = "github.com/operon-framework/operon/aggregated"
+// operon is the framework, and aggregated the package with which an operator serves its own API.
+const (
+	operon     = "github.com/operon-framework/operon"
+	aggregated = operon + "/aggregated"
+)
 
 // ServesAPI reports whether the operator is also an API server, with package aggregated.
 func (m Main) ServesAPI() bool { return m.Mentions(aggregated) }
@@ -97,7 +103,7 @@ func readMain(dir, folder string) (*Main, error) {
 	if folder == "." {
 		found.Package = "."
 	}
-	isMain := false
+	var trees []*ast.File
 	for _, file := range files {
 		tree, err := parse(file)
 		if err != nil {
@@ -106,13 +112,46 @@ func readMain(dir, folder string) (*Main, error) {
 		if tree == nil || tree.Name.Name != "main" {
 			continue
 		}
-		isMain = true
+		trees = append(trees, tree)
 		found.addStrings(tree)
 	}
-	if !isMain {
+	if len(trees) == 0 {
 		return nil, nil
 	}
+	found.Operator = operatorIn(trees)
 	return found, nil
+}
+
+// operatorIn returns the name in the first call of operon.Main or operon.Run that has a constant one.
+func operatorIn(trees []*ast.File) string {
+	constants := map[string]ast.Expr{}
+	var passed []ast.Expr
+	for _, tree := range trees {
+		framework := importName(tree, operon)
+		places := map[string]int{framework + ".Main": 0, framework + ".Run": 1}
+		for node := range ast.Preorder(tree) {
+			switch node := node.(type) {
+			case *ast.ValueSpec:
+				for i, value := range node.Values[:min(len(node.Values), len(node.Names))] {
+					constants[node.Names[i].Name] = value
+				}
+			case *ast.CallExpr:
+				if at, ok := places[types.ExprString(node.Fun)]; ok && at < len(node.Args) {
+					passed = append(passed, node.Args[at])
+				}
+			}
+		}
+	}
+	for _, name := range passed {
+		if constant, ok := name.(*ast.Ident); ok {
+			name = constants[constant.Name]
+		}
+		if literal, ok := name.(*ast.BasicLit); ok {
+			text, _ := strconv.Unquote(literal.Value) // anything but a text does not compile
+			return text
+		}
+	}
+	return ""
 }
 
 // parse parses one source. It returns nil if it is a test or not for this platform. A source with an error is parsed as far

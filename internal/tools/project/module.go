@@ -37,7 +37,7 @@ var frameworks = []struct {
 	module    string
 	framework Framework
 }{
-	{"github.com/operon-framework/operon", Operon},
+	{operon, Operon},
 	{"sigs.k8s.io/controller-runtime", ControllerRuntime},
 }
 

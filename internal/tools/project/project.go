@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,6 +30,10 @@ type Project struct {
 	// Samples are the objects under config/samples, ordered by file name.
 	Samples []Object
 }
+
+// Operator returns the operator's own name, from which the names of its Services, Leases and Secrets are derived: the name in its code, or else
+// the project's name.
+func (p *Project) Operator() string { return cmp.Or(p.Main.Operator, p.Name) }
 
 // The directories of a project's manifests, relative to the project.
 const (

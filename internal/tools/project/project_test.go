@@ -90,6 +90,29 @@ func TestReadFindsTheMainPackage(t *testing.T) {
 	}
 }
 
+func TestTheNameThatTheOperatorHas(t *testing.T) {
+	t.Parallel()
+	const framework = "import \"github.com/operon-framework/operon\"\n\n"
+	for name, test := range map[string]struct {
+		changes files
+		want    string
+	}{
+		"a text":                     {files{"main.go": "package main\n\n" + framework + "func main() { operon.Main(\"site\") }\n"}, "site"},
+		"a constant in another file": {files{"main.go": "package main\n\n" + framework + "func main() { operon.Main(name) }\n", "name.go": "package main\n\nconst other, name = 1, `site`\n"}, "site"},
+		"another import name":        {files{"main.go": "package main\n\nimport framework \"github.com/operon-framework/operon\"\n\nfunc main() { framework.Main(\"site\") }\n"}, "site"},
+		"operon.Run":                 {files{"main.go": "package main\n\n" + framework + "func main() { _ = operon.Run(nil, \"site\", nil, operon.Config{}) }\n"}, "site"},
+		"computed":                   {files{"main.go": "package main\n\n" + framework + "func main() { operon.Main(name()) }\n"}, ""},
+		"another package":            {files{"main.go": "package main\n\nimport \"example.com/operon\"\n\nfunc main() { operon.Main(\"site\") }\n"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := read(t, test.changes).Main.Operator; got != test.want {
+				t.Errorf("the name is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestReadTakesTheMainPackageThatIsNamed(t *testing.T) {
 	t.Parallel()
 	dir := write(t, files{"cmd/a/main.go": goSrc, "cmd/b/main.go": goSrc})

@@ -59,14 +59,15 @@ func readGrants(root string) ([]Grant, error) {
 // bindings, they define which Roles belong to the operator: kubebuilder also writes Roles for users (editor, viewer) there.
 // If there are no bindings, all Roles except those for users belong to the operator.
 func GrantsOf(objects []Object) []Grant {
-	roles, own := map[string]Object{}, ownNamespaces(objects)
+	roles, own := map[key]Object{}, ownNamespaces(objects)
 	var unbound, bound []Grant
 	for _, object := range objects {
 		switch object.GetKind() {
 		case "Role", "ClusterRole":
-			roles[object.GetKind()+"/"+object.GetName()] = object
+			grant := grantOf(object, own)
+			roles[grant.key()] = object
 			if !forUsers(object) {
-				unbound = append(unbound, grantOf(object, own))
+				unbound = append(unbound, grant)
 			}
 		case "RoleBinding", "ClusterRoleBinding":
 			if bindsServiceAccount(object) {
@@ -78,9 +79,19 @@ func GrantsOf(objects []Object) []Grant {
 		return unbound
 	}
 	for i := range bound {
-		bound[i].Role = roles[bound[i].Kind+"/"+bound[i].Name]
+		bound[i].Role = roles[bound[i].key()]
 	}
 	return bound
+}
+
+// key identifies a Role: controller-gen writes one of the same name for each namespace in markers.
+type key struct{ kind, name, namespace string }
+
+func (g Grant) key() key {
+	if g.Kind != "Role" {
+		return key{kind: g.Kind, name: g.Name}
+	}
+	return key{g.Kind, g.Name, g.Namespace}
 }
 
 // grantOf returns the grant of a Role to which no binding refers.

@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -58,6 +59,30 @@ func TestGrantsAreWhatIsBoundToAServiceAccount(t *testing.T) {
 		{"ClusterRole", "view", project.NamespaceScope, "monitoring", false},
 	}
 	compare(t, shapes(p), want)
+}
+
+// controller-gen writes a Role of the same name for each namespace in markers.
+func TestRolesOfOneNameAreToldApartByTheirNamespaces(t *testing.T) {
+	t.Parallel()
+	role := func(namespace, resource string) string {
+		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: manager-role\n  namespace: " + namespace + "\nrules:\n- resources: [" + resource + "]\n---\n"
+	}
+	p := read(t, files{
+		"config/rbac/role.yaml": role("system", "pods") + role("monitoring", "services") + role("default", "nodes"),
+		"config/rbac/b1.yaml":   binding("RoleBinding", "Role", "manager-role", "ServiceAccount", "monitoring"),
+		"config/rbac/b2.yaml":   binding("RoleBinding", "Role", "manager-role", "ServiceAccount", "system"),
+	})
+	var got []string
+	for _, grant := range p.Grants {
+		role, err := grant.ReadRole()
+		if err != nil || len(role.Rules) != 1 {
+			t.Fatalf("%v, %v", role, err)
+		}
+		got = append(got, grant.Namespace+" "+role.Rules[0].Resources[0])
+	}
+	if want := []string{"monitoring services", " pods"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func compare(t *testing.T, got, want []shape) {

@@ -87,7 +87,7 @@ func (a *API) complete(t *tree) error {
 		}
 	}
 	if a.Plural == "" {
-		a.Plural = pluralOf(a.Kind)
+		a.Plural = project.Plural(a.Kind)
 	}
 	if err := checkPlural(a.Plural); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (a *API) clash(other project.Kind) error {
 
 // about collects the data for the templates, and checks that the Go names are available.
 func (a API) about(t *tree) (about, error) {
-	n := about{API: a, Module: t.module, Operator: t.name, Var: lowerCamel(a.Kind), Letter: letterOf(a.Kind), Odd: a.Plural != pluralOf(a.Kind)}
+	n := about{API: a, Module: t.module, Operator: t.name, Var: lowerCamel(a.Kind), Letter: letterOf(a.Kind), Odd: a.Plural != project.Plural(a.Kind)}
 	folder, exists := t.folderFor(a.Group, a.Version)
 	n.Folder, n.Package, n.New = folder, path.Join(t.module, folder), !exists
 	if err := t.declaresNone(folder, a.Kind, a.Kind+"List", a.Kind+"Spec", a.Kind+"Status"); err != nil {

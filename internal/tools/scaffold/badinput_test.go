@@ -191,6 +191,21 @@ func TestNothingIsCreatedByHalves(t *testing.T) {
 	}
 }
 
+// The go command ignores go.work when it completes go.mod: the error says what to do about modules of the workspace.
+func TestAModuleOfTheWorkspaceIsMissing(t *testing.T) {
+	t.Setenv("GOPROXY", "off")
+	dir := filepath.Join(t.TempDir(), "usage-operator")
+	carryOut(t, scaffold.Init{Dir: dir})
+	put(t, dir, "go.work", "go 1.26.0\n\nuse (\n\t.\n\t./sibling\n)\n")
+	put(t, dir, "sibling/go.mod", "module example.com/sibling\n\ngo 1.26.0\n")
+	put(t, dir, "sibling/sibling.go", "package sibling\n")
+	put(t, dir, "uses.go", "package main\n\nimport _ \"example.com/sibling\"\n")
+	_, err := scaffold.APIServer{Dir: dir, Group: "usage", Version: "v1alpha1", Kind: "Usage"}.Plan(t.Context(), func(string) {})
+	if err == nil || !strings.Contains(err.Error(), "if a module of the workspace is missing, add a replace line for it to go.mod") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // Code that does not compile is reported with the project's own file names.
 func TestCodeThatDoesNotCompile(t *testing.T) {
 	t.Parallel()

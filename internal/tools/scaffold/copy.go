@@ -187,8 +187,8 @@ func copyTree(from, to string) error {
 			return err
 		}
 		if entry.IsDir() {
-			if ignored(entry.Name()) {
-				return filepath.SkipDir
+			if name := entry.Name(); project.Ignored(name) && name != "vendor" && name != "testdata" {
+				return filepath.SkipDir // without sources, and often with many other files
 			}
 			return os.Mkdir(filepath.Join(to, relative), 0o755)
 		}
@@ -197,11 +197,6 @@ func copyTree(from, to string) error {
 		}
 		return copyFile(path, filepath.Join(to, relative))
 	})
-}
-
-// ignored reports whether a directory contains no sources, and often many other files.
-func ignored(name string) bool {
-	return strings.HasPrefix(name, ".") || name == "node_modules" || name == "bin"
 }
 
 func copyFile(from, to string) error {
@@ -233,7 +228,7 @@ func eachSource(dir string, visit func(path string, content []byte) error) error
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && path != dir && (ignored(entry.Name()) || entry.Name() == "testdata" || entry.Name() == "vendor") {
+		if entry.IsDir() && path != dir && project.Ignored(entry.Name()) {
 			return filepath.SkipDir
 		}
 		if entry.IsDir() || !strings.HasSuffix(path, ".go") {

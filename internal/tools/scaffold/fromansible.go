@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func (o FromAnsible) Plan(context.Context, func(string)) (*Plan, error) {
 	if _, err := os.Stat(filepath.Join(dir, project.WatchesFile)); !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has a %s already: `operon create api` adds a kind to it", o.Dir, project.WatchesFile)
 	}
-	named := &FromChart{Dir: dir, Domain: o.Domain, Group: or(o.Group, "apps"), Version: o.Version, Kind: o.Kind}
+	named := &FromChart{Dir: dir, Domain: o.Domain, Group: cmp.Or(o.Group, "apps"), Version: o.Version, Kind: o.Kind}
 	kind, err := named.complete(strings.TrimSuffix(filepath.Base(dir), "-operator"))
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (o FromAnsible) Plan(context.Context, func(string)) (*Plan, error) {
 	if err := p.fill(rolesFile, "rolerbac.yaml", map[string]string{"Name": name}); err != nil {
 		return nil, err
 	}
-	a := API{Dir: dir, Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Plural: pluralOf(kind.Kind)}
+	a := API{Dir: dir, Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Plural: project.Plural(kind.Kind)}
 	if err := p.addRole(a); err != nil {
 		return nil, err
 	}
@@ -64,13 +65,6 @@ func (o FromAnsible) Plan(context.Context, func(string)) (*Plan, error) {
 	}
 	p.Next = []string{"operon up"}
 	return p, p.check()
-}
-
-func or(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
 }
 
 // rolesFile is the file with the permissions of a new project.
@@ -133,7 +127,7 @@ func (a *API) completeRole() error {
 	if !strings.Contains(a.Group, ".") {
 		a.Group += "." + domain
 	}
-	a.Plural = or(a.Plural, pluralOf(a.Kind))
+	a.Plural = cmp.Or(a.Plural, project.Plural(a.Kind))
 	for _, err := range []error{CheckGroup(a.Group), CheckVersion(a.Version), CheckKind(a.Kind), checkPlural(a.Plural), checkShortName(a.ShortName)} {
 		if err != nil {
 			return err

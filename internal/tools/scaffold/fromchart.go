@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (o FromChart) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 // addWorkflows plans the workflows of an operator without Go code. They install the release of this command, or the latest one if it is
 // none. What runs roles is made of the packages of the machine that runs the workflow.
 func (p *Plan) addWorkflows(name string, roles bool) error {
-	release := or(builtVersion(), "latest")
+	release := cmp.Or(builtVersion(), "latest")
 	for path, template := range workflows {
 		if err := p.fill(path, template, map[string]any{"Name": name, "Release": release, "Roles": roles}); err != nil {
 			return err
@@ -95,7 +96,7 @@ func (p *Plan) addManifests(ctx context.Context, chart *helm.Chart, name string,
 	if err != nil {
 		return err
 	}
-	p.create(path.Join(project.CRDFolder, kind.Group+"_"+chartkind.Plural(kind.Kind)+".yaml"), definition)
+	p.create(path.Join(project.CRDFolder, kind.Group+"_"+project.Plural(kind.Kind)+".yaml"), definition)
 	p.create(path.Join(project.RBACFolder, chartkind.RoleFile), roles)
 	p.create(path.Join(project.SampleFolder, lower+".yaml"), sample)
 	return p.fill("README.md", "chartproject.md", map[string]string{"Name": name, "Chart": chart.Name(), "Kind": kind.Kind, "Sample": lower})

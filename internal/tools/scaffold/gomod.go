@@ -226,6 +226,16 @@ func mergeSums(a, b []byte) []byte {
 	return all.Bytes()
 }
 
+// aboutWorkspace returns what to do about modules of a workspace, which `go mod tidy` does not know, or "" if go.work is not used.
+func (p *Plan) aboutWorkspace(ctx context.Context) string {
+	command := exec.CommandContext(ctx, "go", "env", "GOWORK")
+	command.Dir = p.dir
+	if file, err := command.Output(); err != nil || !filepath.IsAbs(strings.TrimSpace(string(file))) {
+		return ""
+	}
+	return "\n`go mod tidy` does not use go.work: if a module of the workspace is missing, add a replace line for it to go.mod"
+}
+
 // tidy runs the go command to complete go.mod and go.sum in a copy of the tree, and plans to write the results.
 func (p *Plan) tidy(ctx context.Context, copied string, tell func(string)) error {
 	if _, err := exec.LookPath("go"); err != nil {
@@ -237,7 +247,7 @@ func (p *Plan) tidy(ctx context.Context, copied string, tell func(string)) error
 	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	if said, err := command.CombinedOutput(); err != nil {
 		lines := strings.Split(strings.TrimSpace(string(said)), "\n")
-		return fmt.Errorf("the modules that the project needs could not be downloaded; nothing was written: `go mod tidy` printed\n%s", strings.Join(lines[max(0, len(lines)-5):], "\n"))
+		return fmt.Errorf("the modules that the project needs could not be downloaded; nothing was written: `go mod tidy` printed\n%s%s", strings.Join(lines[max(0, len(lines)-5):], "\n"), p.aboutWorkspace(ctx))
 	}
 	for _, path := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(copied, path))

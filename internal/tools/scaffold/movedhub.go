@@ -33,7 +33,8 @@ func (p *Plan) serve(t *tree, n *versions) error {
 	if err != nil {
 		return nil //nolint:nilerr // there need not be one
 	}
-	p.write(sample, []byte(strings.Replace(string(content), "apiVersion: "+n.hub.Group+"/"+n.hub.Version+"\n", "apiVersion: "+n.hub.Group+"/"+n.Hub+"\n", 1)))
+	was := regexp.MustCompile(`(?m)^(apiVersion: ` + regexp.QuoteMeta(n.hub.Group+"/") + `)` + n.hub.Version + `(\r?)$`)
+	p.write(sample, was.ReplaceAll(content, []byte("${1}"+n.Hub+"${2}")))
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/gobuffalo/flect"
 	"golang.org/x/mod/module"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -108,9 +107,6 @@ func checkShortName(short string) error {
 	}
 	return nil
 }
-
-// pluralOf returns the default plural of a kind, as generators of definitions derive it.
-func pluralOf(kind string) string { return strings.ToLower(flect.Pluralize(kind)) }
 
 // CheckModule returns an error if the path of a Go module is invalid.
 func CheckModule(path string) error {

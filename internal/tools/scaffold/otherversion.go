@@ -16,6 +16,7 @@ import (
 
 const (
 	storageMarker    = "+kubebuilder:storageversion"
+	policyMarker     = "+operon:policy:"
 	conversionMarker = `+kubebuilder:metadata:annotations="operon.dev/conversion=operator"`
 )
 
@@ -43,7 +44,12 @@ func (p *Plan) copyTypes(t *tree, n *versions) error {
 	if n.joins {
 		err = p.addToScheme(t, n.folder, n.Kind)
 	}
-	return errors.Join(err, p.mark(file, n.Kind, storageMarker, n.Storage), p.mark(n.hub.File, n.Kind, storageMarker, !n.Storage),
+	spoke := file
+	if n.Storage {
+		spoke = n.hub.File
+	}
+	return errors.Join(err, p.mark(spoke, n.Kind, policyMarker, false), // those of the hub apply to all versions
+		p.mark(file, n.Kind, storageMarker, n.Storage), p.mark(n.hub.File, n.Kind, storageMarker, !n.Storage),
 		p.mark(file, n.Kind, conversionMarker, true), p.mark(n.hub.File, n.Kind, conversionMarker, true))
 }
 
@@ -118,13 +124,19 @@ func (c *copying) content() ([]byte, error) {
 	return c.withImports(whole)
 }
 
+// policyLine matches a policy in a package comment, which applies to the kinds that it names.
+var policyLine = regexp.MustCompile(`\n//[ \t]*` + regexp.QuoteMeta(policyMarker) + `.*`)
+
 // packageComment keeps the package comment if the new package does not have one yet. The comment may be in another source.
 func (c *copying) packageComment(s *source) {
 	old := regexp.MustCompile(`\b` + c.from.Version + `\b`)
+	adapted := func(text string) string {
+		return old.ReplaceAllString(policyLine.ReplaceAllString(text, ""), c.Version.Version)
+	}
 	if own := s.tree.Doc; own != nil {
 		text := ""
 		if !c.joins {
-			text = old.ReplaceAllString(string(s.content[s.offset(own.Pos()):s.offset(own.End())]), c.Version.Version)
+			text = adapted(string(s.content[s.offset(own.Pos()):s.offset(own.End())]))
 		}
 		s.replace(own, text)
 		if !c.joins && strings.Contains(text, "+groupName=") {
@@ -134,7 +146,7 @@ func (c *copying) packageComment(s *source) {
 	for _, other := range c.all.sources[1:] {
 		if doc := other.tree.Doc; doc != nil && !c.joins && hasMarker(doc) {
 			text := string(other.content[other.offset(doc.Pos()):other.offset(doc.End())])
-			s.insert(s.offset(s.tree.Package), old.ReplaceAllString(text, c.Version.Version)+"\n")
+			s.insert(s.offset(s.tree.Package), adapted(text)+"\n")
 		}
 	}
 }
@@ -229,7 +241,7 @@ func (s *source) selected() map[string]bool {
 	return found
 }
 
-// mark adds a marker above a kind, or removes it.
+// mark adds a marker above a kind, or removes all that begin like it.
 func (p *Plan) mark(file, kind, marker string, wanted bool) error {
 	content, err := p.read(file)
 	if err != nil {
@@ -249,7 +261,7 @@ func (p *Plan) mark(file, kind, marker string, wanted bool) error {
 	for _, group := range s.tree.Comments {
 		for _, comment := range group.List {
 			at := s.offset(comment.Pos())
-			if markerOf(comment) != marker || at < of.begin || at > s.offset(of.node.Pos()) {
+			if !strings.HasPrefix(markerOf(comment), marker) || at < of.begin || at > s.offset(of.node.Pos()) {
 				continue
 			}
 			there = true

@@ -87,7 +87,7 @@ func isFolder(dir string) error {
 	return err
 }
 
-var domainLine = regexp.MustCompile(`(?m)^//operon:domain[ \t]+(\S+)[ \t]*$`)
+var domainLine = regexp.MustCompile(`(?m)^//operon:domain[ \t]+(\S+)[ \t\r]*$`)
 
 // readMain finds the call of operon.Main, which lists the parts of the operator.
 func (t *tree) readMain() error {
@@ -117,12 +117,11 @@ func (t *tree) readMain() error {
 	if t.main == nil {
 		return fmt.Errorf("%s is not an Operon project: no source file calls operon.Main: create one with `operon init`, or name another directory with --dir", t.dir)
 	}
-	t.name = nameOf(t.module)
-	if call := t.main.call(t.main.importOf(Framework), "Main"); call != nil && len(call.Args) > 0 {
-		if name, ok := call.Args[0].(*ast.BasicLit); ok {
-			t.name = strings.Trim(name.Value, "\"`")
-		}
+	p, err := project.Identify(t.dir, project.Options{Main: "."})
+	if err != nil {
+		return err
 	}
+	t.name = p.Operator()
 	return nil
 }
 

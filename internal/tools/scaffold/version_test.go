@@ -15,6 +15,7 @@ var shared = map[string]string{
 //
 // +kubebuilder:object:generate=true
 // +groupName=home.example.com
+// +operon:policy:name=pods,resources=pods,expression="true"
 package v1alpha1
 
 import (
@@ -75,6 +76,7 @@ func (f *Fan) Small() string { return strings.ToLower(f.Name) }
 // +kubebuilder:object:root=true
 
 // Lamp shines.
+// +operon:policy:name=few,expression="!has(object.colors) || object.colors.size() < 9"
 type Lamp struct {
 	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
 	metav1.ObjectMeta ` + "`json:\"metadata\"`" + `
@@ -141,6 +143,7 @@ func TestVersionsOfKindsThatShareAPackage(t *testing.T) {
 		"// Package v1 holds version v1.\n": true, "+groupName=home.example.com": true, `const version = "v1"`: true, "AddKnownTypes(GroupVersion, &Lamp{}, &LampList{})": true,
 		"type Power struct": true, "func (p Power) Zero() bool": true, `"k8s.io/apimachinery/pkg/api/resource"`: true, "const Red Color": true, "func (l *Lamp) Bright() bool": true,
 		"Enum=red;green": true, "+kubebuilder:storageversion": true,
+		"+operon:policy:name=few,": true, "+operon:policy:name=pods,": false,
 		"Fan": false, "of a Fan": false, "Speed": false, "Unrelated": false, `"strings"`: false, "v1alpha1": false,
 	} {
 		if strings.Contains(lamp, part) != wanted {
@@ -150,7 +153,7 @@ func TestVersionsOfKindsThatShareAPackage(t *testing.T) {
 	if roots := strings.Count(lamp, "+kubebuilder:object:root=true"); roots != 2 {
 		t.Errorf("there are %d markers of roots in\n%s", roots, lamp)
 	}
-	if old := read(t, dir, "api/v1alpha1/things.go"); strings.Contains(old, "storageversion") || strings.Count(old, "operon.dev/conversion=operator") != 1 {
+	if old := read(t, dir, "api/v1alpha1/things.go"); strings.Contains(old, "storageversion") || strings.Contains(old, "operon:policy") || strings.Count(old, "operon.dev/conversion=operator") != 1 {
 		t.Errorf("the old types are\n%s", old)
 	}
 	before := look(t, dir)
@@ -174,6 +177,22 @@ func TestVersionsOfKindsThatShareAPackage(t *testing.T) {
 		t.Errorf("Fan is not registered in\n%s", lamp)
 	}
 	goes(t, dir, "vet", "./api/...")
+}
+
+// Sources and samples can have the line ends of Windows.
+func TestVersionsInACheckoutOfWindows(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "lamp-operator")
+	carryOut(t, scaffold.Init{Dir: dir, Domain: "lab.example"})
+	asOnWindows := func(path string) { put(t, dir, path, strings.ReplaceAll(read(t, dir, path), "\n", "\r\n")) }
+	asOnWindows("main.go")
+	carryOut(t, scaffold.API{Dir: dir, Group: "home", Version: "v1", Kind: "Lamp"})
+	read(t, dir, "config/crd/home.lab.example_lamps.yaml")
+	asOnWindows("config/samples/lamp.yaml")
+	carryOut(t, scaffold.Version{Dir: dir, Kind: "Lamp", Version: "v2", Storage: true})
+	if sample := read(t, dir, "config/samples/lamp.yaml"); !strings.Contains(sample, "apiVersion: home.lab.example/v2\r\n") {
+		t.Errorf("the sample is %q", sample)
+	}
 }
 
 // manyTypes replaces the field Colors by fields of all types that a kind may have: lists and maps with names, keys with names, types of other

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // change is the kind of files that changed in a project.
@@ -51,7 +53,7 @@ func (c *changes) add(folder string) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
-		if path != c.dir && ignoredFolder(entry.Name()) {
+		if path != c.dir && project.Ignored(entry.Name()) {
 			return filepath.SkipDir
 		}
 		return c.watcher.Add(path)
@@ -115,7 +117,7 @@ func classify(dir, file string) []change {
 	name := filepath.Base(relative)
 	folders := strings.Split(filepath.ToSlash(filepath.Dir(relative)), "/")
 	switch {
-	case name[0] == '.' && name != ".", strings.HasSuffix(name, "~"), slices.ContainsFunc(folders, ignoredFolder):
+	case name[0] == '.' && name != ".", strings.HasSuffix(name, "~"), slices.ContainsFunc(folders, project.Ignored):
 		return nil
 	case folders[0] == "config" && inProgram(dir, relative):
 		return []change{sourcesChanged, manifestsChanged}
@@ -177,9 +179,4 @@ func embeds(pattern, file string) bool {
 		}
 	}
 	return false
-}
-
-// ignoredFolder reports whether a directory contains neither sources nor manifests.
-func ignoredFolder(name string) bool {
-	return len(name) > 1 && name[0] == '.' || name == "bin" || name == "vendor" || name == "node_modules" || name == "testdata"
 }

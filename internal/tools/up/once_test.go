@@ -148,17 +148,25 @@ func TestADefinitionThatBreaksStoredObjectsIsRefused(t *testing.T) {
 	}
 	f.edit(t, "config/crd/gadgets.yaml", "maximum: 9", "maximum: 2")
 	f.edit(t, "config/samples/gadget.yaml", "size: 3", "size: 2")
+	if got := f.once(t, nil); got.err != nil {
+		t.Fatalf("a value that may stay as it is: %v\n%s", got.err, got.stderr)
+	}
+	f.edit(t, "config/crd/gadgets.yaml", "      openAPIV3Schema:\n", "      openAPIV3Schema:\n        x-kubernetes-validations:\n        - rule: self.spec.size <= 2\n")
 	got := f.once(t, nil)
 	if got.err == nil {
 		t.Fatal("no error")
 	}
-	if err := lacks(got.err.Error(), "--unsafe-crds", "BREAKS object-invalid v1 spec.size", "1 object: "+f.env.Namespace+"/stored"); err != nil {
+	if err := lacks(got.err.Error(), "--unsafe-crds", "BREAKS object-invalid v1: ", "1 object: "+f.env.Namespace+"/stored"); err != nil {
 		t.Error(err)
 	}
 	if err := lacks(got.err.Error(), "/one"); err == nil {
 		t.Errorf("the sample is told: %v", got.err)
 	}
 	if got := f.once(t, func(o *up.Options) { o.UnsafeCRDs = true }); got.err != nil {
+		t.Errorf("%v\n%s", got.err, got.stderr)
+	}
+	f.edit(t, "config/crd/gadgets.yaml", "self.spec.size <= 2", "self.spec.size <= 9") // otherwise no finalizer could be removed from the object
+	if got := f.once(t, nil); got.err != nil {
 		t.Errorf("%v\n%s", got.err, got.stderr)
 	}
 }

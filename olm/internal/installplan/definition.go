@@ -70,8 +70,8 @@ func (c *Composer) definition(ctx context.Context, w *writing, csv *v1alpha1.Clu
 	if err != nil {
 		return fmt.Errorf("check what CustomResourceDefinition %s does to stored objects: %w", wanted.GetName(), err)
 	}
-	if !report.Safe() {
-		return refusal{ReasonUnsafeCRD, unsafe(report)}
+	if text := unsafe(report); text != "" {
+		return refusal{ReasonUnsafeCRD, text}
 	}
 	p.existed(wanted)
 	if live.GetAnnotations()[annotationDigest] == digest && unchanged(report) { // another plan wrote it, and nobody changed it since
@@ -81,15 +81,15 @@ func (c *Composer) definition(ctx context.Context, w *writing, csv *v1alpha1.Clu
 	return nil
 }
 
-// unsafe returns what a change would do to stored objects, and what to do about it.
+// unsafe returns what a change would do to stored objects, and what to do about it, or "" if all of them stay valid.
 func unsafe(report *crdcompat.Report) string {
 	var all []string
 	for _, one := range report.Definitions {
 		for _, finding := range one.Findings {
-			if !finding.Breaks {
+			if !finding.Invalidates() {
 				continue
 			}
-			text := strings.ReplaceAll(strings.TrimPrefix(finding.String(), "BREAKS "), "\n    ", ": ")
+			_, text, _ := strings.Cut(strings.ReplaceAll(finding.String(), "\n    ", ": "), " ")
 			if finding.Count > 0 {
 				text += ": change or delete these objects"
 			}

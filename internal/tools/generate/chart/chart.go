@@ -44,7 +44,7 @@ func Files(o manifests.Operator) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{
 		"Chart.yaml":  metadata(o.Name, image),
-		".helmignore": []byte("# Not part of the chart: see " + record + ".\n" + record + "\n" + conflicts + "/\n"),
+		".helmignore": []byte("# Not part of the chart: see " + Record + ".\n" + Record + "\n" + conflicts + "/\n"),
 	}
 	if files["values.yaml"], err = values(o, image); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// record is the file that lists the generated files, so that edits can be detected.
-	record = ".generated.yaml"
+	// Record is the file in a chart's directory that lists the generated files, so that edits can be detected.
+	Record = ".generated.yaml"
 	// conflicts is the directory for generated files that could not replace an edited file.
 	conflicts = ".conflicts"
 )
@@ -50,8 +50,8 @@ type generated struct {
 // It fails if the record or a file that is merged by key cannot be read.
 func Merge(there, now map[string][]byte) (*Merged, error) {
 	earlier := generated{}
-	if err := yaml.UnmarshalStrict(there[record], &earlier); err != nil {
-		return nil, fmt.Errorf("%s: %w; it records which files were edited: restore it from version control, or remove it; then all files count as edited", record, err)
+	if err := yaml.UnmarshalStrict(there[Record], &earlier); err != nil {
+		return nil, fmt.Errorf("%s: %w; it records which files were edited: restore it from version control, or remove it; then all files count as edited", Record, err)
 	}
 	m := &merge{there: there, now: now, earlier: earlier, next: generated{Files: map[string]string{}, Merged: map[string]string{}}}
 	m.Write = map[string][]byte{}
@@ -65,7 +65,7 @@ func Merge(there, now map[string][]byte) (*Merged, error) {
 	}
 	m.remind()
 	written, err := yaml.Marshal(m.next)
-	m.Write[record] = append([]byte("# What operon generate --helm wrote, so that it knows your edits. Commit it with the chart.\n"), written...)
+	m.Write[Record] = append([]byte("# What operon generate --helm wrote, so that it knows your edits. Commit it with the chart.\n"), written...)
 	return &m.Merged, err
 }
 
@@ -146,6 +146,9 @@ func (m *merge) remind() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		if edited, is := cutFolder(name); is {
+			if _, written := m.Write[name]; !written {
+				m.Write[name] = m.there[name] // it stays a generated file as long as it exists
+			}
 			m.note("%s was edited, and its generated content has changed: merge what you need from %s, and remove that file", edited, name)
 		}
 	}

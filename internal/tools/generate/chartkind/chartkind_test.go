@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -178,6 +179,10 @@ func TestRoles(t *testing.T) {
 		"templates/lookup.yaml":   "{{ $_ := lookup `v1` `Node` `` `one` }}",
 		"templates/role.yaml":     of("rbac.authorization.k8s.io/v1", "Role") + "rules: [{apiGroups: [batch], resources: [jobs], verbs: [get, update]}]\n",
 		"templates/hook.yaml":     "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a, annotations: {helm.sh/hook: pre-install}}\n",
+		"templates/gateway.yaml":  of("gateway.networking.k8s.io/v1", "Gateway"),
+		"templates/urls.yaml":     of("rbac.authorization.k8s.io/v1", "ClusterRole") + "rules: [{nonResourceURLs: [/metrics], verbs: [get]}]\n",
+		"templates/bind.yaml":     of("rbac.authorization.k8s.io/v1", "ClusterRoleBinding") + "roleRef: {kind: ClusterRole, name: a}\n",
+		"templates/bindview.yaml": of("rbac.authorization.k8s.io/v1", "RoleBinding") + "roleRef: {kind: ClusterRole, name: view}\n",
 		"templates/testhook.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {helm.sh/hook: test}}\n",
 	})})
 	if err != nil {
@@ -191,13 +196,17 @@ func TestRoles(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, rule := range role.Rules {
-		got[rule.Resources[0]+"."+rule.APIGroups[0]] = strings.Join(rule.Verbs, " ")
+		about := strings.Join(slices.Concat(rule.NonResourceURLs, rule.Resources), "") + "." + strings.Join(rule.APIGroups, "")
+		got[strings.TrimSpace(strings.Join(rule.ResourceNames, "")+" "+about)] = strings.Join(rule.Verbs, " ")
 	}
 	const manage, read = "create delete get list patch watch", "get list watch"
 	want := map[string]string{
 		"configmaps.": manage, "networkpolicies.networking.k8s.io": manage, "daemonsets.apps": manage, "secrets.": manage, "nodes.": read,
 		"roles.rbac.authorization.k8s.io": manage, "jobs.batch": "get update", "cronjobs.batch": manage,
 		"webs.shop.example.com": "get list patch watch", "webs/finalizers.shop.example.com": "update", "webs/status.shop.example.com": "patch",
+		"gateways.gateway.networking.k8s.io": manage, "/metrics.": "get", "clusterroles.rbac.authorization.k8s.io": manage,
+		"clusterrolebindings.rbac.authorization.k8s.io": manage, "rolebindings.rbac.authorization.k8s.io": manage,
+		"view clusterroles.rbac.authorization.k8s.io": "bind",
 		"events.": "create patch", "events.events.k8s.io": "create patch",
 	}
 	if !reflect.DeepEqual(got, want) {

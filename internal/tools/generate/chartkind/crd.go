@@ -6,13 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/gobuffalo/flect"
-
 	"github.com/operon-framework/operon/engine/helm"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
-
-// Plural returns the name of a kind in URLs.
-func Plural(kind string) string { return strings.ToLower(flect.Pluralize(kind)) }
 
 // Kind is a kind whose objects are releases of a chart.
 type Kind struct {
@@ -53,7 +49,7 @@ func CRD(kind Kind) ([]byte, error) {
 	column := func(name, condition string) map[string]any {
 		return map[string]any{"name": name, "type": "string", "jsonPath": `.status.conditions[?(@.type=="` + condition + `")].status`}
 	}
-	plural := Plural(kind.Kind)
+	plural := project.Plural(kind.Kind)
 	content, err := yaml.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{

@@ -79,13 +79,13 @@ func read(dir string) ([]Kind, error) {
 
 // definitionFile returns the file that contains the definition of a kind, or the file to create.
 func definitionFile(definitions []project.Object, kind Kind) string {
-	name := Plural(kind.Kind) + "." + kind.Group
+	name := project.Plural(kind.Kind) + "." + kind.Group
 	for _, one := range definitions {
 		if one.GetName() == name {
 			return filepath.ToSlash(one.File)
 		}
 	}
-	return path.Join(project.CRDFolder, kind.Group+"_"+Plural(kind.Kind)+".yaml")
+	return path.Join(project.CRDFolder, kind.Group+"_"+project.Plural(kind.Kind)+".yaml")
 }
 
 // roleFile returns the file with the generated permissions, or else the first file with Roles, or else the file to

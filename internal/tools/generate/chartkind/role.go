@@ -13,9 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/engine/helm"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // Verbs for the objects that an operator creates, and for the objects that it reads.
@@ -69,18 +71,18 @@ func (r rules) addKind(ctx context.Context, kind Kind) error {
 	if err != nil {
 		return err
 	}
-	r.add(preview)
+	r.addRelease(preview)
 	values, _ := kind.Chart.Values()
 	variants := append([]map[string]any{switchedOn(values)}, switches(values)...)
 	for _, variant := range variants[:min(len(variants), maxVariants)] {
 		if preview, err := kind.Chart.Preview(ctx, "release-name", variant); err == nil {
-			r.add(preview)
+			r.addRelease(preview)
 		}
 	}
 	if kind.Stores {
 		r.allow("", "secrets", managing...)
 	}
-	plural := Plural(kind.Kind)
+	plural := project.Plural(kind.Kind)
 	r.allow(kind.Group, plural, reading...)
 	r.allow(kind.Group, plural, "patch") // finalizers
 	r.allow(kind.Group, plural+"/finalizers", "update")
@@ -88,11 +90,17 @@ func (r rules) addKind(ctx context.Context, kind Kind) error {
 	return nil
 }
 
-// rules are the allowed verbs by resource.
-type rules map[schema.GroupResource]map[string]bool
+// rules are the allowed verbs by what they are for.
+type rules map[target]map[string]bool
+
+// target is a resource, only its object with a name if that is set, or else a path that is not of a resource.
+type target struct{ group, resource, name, path string }
 
 func (r rules) allow(group, resource string, verbs ...string) {
-	of := schema.GroupResource{Group: group, Resource: resource}
+	r.add(target{group: group, resource: resource}, verbs...)
+}
+
+func (r rules) add(of target, verbs ...string) {
 	if r[of] == nil {
 		r[of] = map[string]bool{}
 	}
@@ -101,11 +109,13 @@ func (r rules) allow(group, resource string, verbs ...string) {
 	}
 }
 
-// add adds the permissions that a rendered release needs.
-func (r rules) add(preview *helm.Preview) {
-	for _, object := range slices.Concat(preview.Objects, preview.Hooks) {
+// addRelease adds the permissions that a rendered release needs.
+func (r rules) addRelease(preview *helm.Preview) {
+	objects := slices.Concat(preview.Objects, preview.Hooks)
+	for _, object := range objects {
 		r.allowKind(object.GroupVersionKind(), managing)
 		r.grant(object)
+		r.bind(object, objects)
 	}
 	for _, kind := range preview.Reads {
 		r.allowKind(kind, reading)
@@ -116,8 +126,12 @@ func (r rules) add(preview *helm.Preview) {
 }
 
 func (r rules) allowKind(kind schema.GroupVersionKind, verbs []string) {
-	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	r.allow(resource.Group, resource.Resource, verbs...)
+	resource := project.Plural(kind.Kind)
+	if clientgoscheme.Scheme.Recognizes(kind) {
+		known, _ := meta.UnsafeGuessKindToResource(kind)
+		resource = known.Resource
+	}
+	r.allow(kind.Group, resource, verbs...)
 }
 
 // grant adds the permissions that a Role of the chart grants, because a client can only grant permissions that it has.
@@ -135,19 +149,44 @@ func (r rules) grant(object *unstructured.Unstructured) {
 				r.allow(group, resource, rule.Verbs...)
 			}
 		}
+		for _, path := range rule.NonResourceURLs {
+			r.add(target{path: path}, rule.Verbs...)
+		}
+	}
+}
+
+// bind adds the permission to bind a Role that is not part of the chart, whose permissions are unknown.
+func (r rules) bind(binding *unstructured.Unstructured, chart []*unstructured.Unstructured) {
+	kind, _, _ := unstructured.NestedString(binding.Object, "roleRef", "kind")
+	name, _, _ := unstructured.NestedString(binding.Object, "roleRef", "name")
+	if binding.GroupVersionKind().Group != rbacv1.GroupName || name == "" {
+		return
+	}
+	if !slices.ContainsFunc(chart, func(role *unstructured.Unstructured) bool { return role.GetKind() == kind && role.GetName() == name }) {
+		r.add(target{group: rbacv1.GroupName, resource: project.Plural(kind), name: name}, "bind")
 	}
 }
 
 // list returns the rules in order.
 func (r rules) list() []rbacv1.PolicyRule {
 	var list []rbacv1.PolicyRule
-	for of, verbs := range r {
-		list = append(list, rbacv1.PolicyRule{APIGroups: []string{of.Group}, Resources: []string{of.Resource}, Verbs: slices.Sorted(maps.Keys(verbs))})
+	for _, of := range slices.SortedFunc(maps.Keys(r), target.compare) {
+		rule := rbacv1.PolicyRule{Verbs: slices.Sorted(maps.Keys(r[of]))}
+		if of.path != "" {
+			rule.NonResourceURLs = []string{of.path}
+		} else {
+			rule.APIGroups, rule.Resources = []string{of.group}, []string{of.resource}
+		}
+		if of.name != "" {
+			rule.ResourceNames = []string{of.name}
+		}
+		list = append(list, rule)
 	}
-	slices.SortFunc(list, func(a, b rbacv1.PolicyRule) int {
-		return slices.Compare(append(a.APIGroups, a.Resources...), append(b.APIGroups, b.Resources...))
-	})
 	return list
+}
+
+func (t target) compare(with target) int {
+	return slices.Compare([]string{t.path, t.group, t.resource, t.name}, []string{with.path, with.group, with.resource, with.name})
 }
 
 // switchedOn returns values that set every boolean of the chart to true.

@@ -190,3 +190,17 @@ func cut(comment string, most int) string {
 	}
 	return strings.TrimSpace(text[:max(0, strings.LastIndex(text[:most], " "))])
 }
+
+// IsMetadata reports whether a field of a struct is the embedded metadata of objects.
+func IsMetadata(field *ast.Field) bool {
+	if len(field.Names) > 0 {
+		return false
+	}
+	switch of := field.Type.(type) {
+	case *ast.SelectorExpr:
+		return of.Sel.Name == "ObjectMeta"
+	case *ast.Ident: // with a dot import
+		return of.Name == "ObjectMeta"
+	}
+	return false
+}

@@ -1,14 +1,10 @@
 package manifests
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/operon-framework/operon/internal/tools/glob"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -18,7 +14,7 @@ import (
 // It fails if a Role cannot be read, and names its place.
 func Of(p *project.Project, image string) (Operator, error) {
 	o := Operator{
-		Name:      NameOf(p),
+		Name:      p.Operator(),
 		Image:     image,
 		Replicas:  DefaultReplicas,
 		Resources: DefaultResources(),
@@ -64,24 +60,4 @@ func (o *Operator) place(p *project.Project) {
 // operator.
 func registersWebhooks(rule rbacv1.PolicyRule) bool {
 	return slices.Contains(rule.Resources, "validatingwebhookconfigurations") || slices.Contains(rule.Resources, "mutatingwebhookconfigurations")
-}
-
-var callsMain = regexp.MustCompile(`\boperon\.Main\(\s*"([^"]+)"`)
-
-// NameOf returns the operator's own name, from which the names of its Services, Leases and Secrets are derived.
-func NameOf(p *project.Project) string {
-	files, err := glob.In(filepath.Join(p.Dir, p.Main.Package), "*.go")
-	if err != nil {
-		return p.Name
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		if found := callsMain.FindSubmatch(content); found != nil {
-			return string(found[1])
-		}
-	}
-	return p.Name
 }

@@ -24,6 +24,8 @@ import (
 type Generator struct {
 	// Gates are the feature gates whose fields expressions may use, and whose policies are written.
 	Gates []string
+	// AllowFloats allows float32 and float64 in types.
+	AllowFloats bool
 }
 
 // RegisterMarkers implements genall.Generator.
@@ -41,7 +43,7 @@ func (Generator) CheckFilter() loader.NodeFilter { return crd.Generator{}.CheckF
 // Generate implements genall.Generator.
 func (g Generator) Generate(ctx *genall.GenerationContext) error {
 	defer crds.Hide(ctx, g.Gates)()
-	all, err := find(ctx, g.Gates)
+	all, err := g.find(ctx)
 	problems := []error{err}
 	var objects []any
 	for _, one := range all {
@@ -75,17 +77,17 @@ type placed struct {
 }
 
 // find finds the policies of a project, in the order of its packages and types.
-func find(ctx *genall.GenerationContext, gates []string) ([]*rules, error) {
+func (g Generator) find(ctx *genall.GenerationContext) ([]*rules, error) {
 	var all []*rules
 	var problems []error
-	parser := &crd.Parser{Collector: ctx.Collector, Checker: ctx.Checker}
+	parser := &crd.Parser{Collector: ctx.Collector, Checker: ctx.Checker, AllowDangerousTypes: g.AllowFloats}
 	crd.AddKnownTypes(parser)
 	for _, root := range ctx.Roots {
-		inPackage, err := ofPackage(ctx, root, gates)
+		inPackage, err := ofPackage(ctx, root, g.Gates)
 		problems = append(problems, err)
 		all = append(all, inPackage...)
 		err = markers.EachType(ctx.Collector, root, func(info *markers.TypeInfo) {
-			said := open(info.Markers[markerName], gates, root, info.RawFile)
+			said := open(info.Markers[markerName], g.Gates, root, info.RawFile)
 			if len(said) == 0 {
 				return
 			}
@@ -105,7 +107,20 @@ func find(ctx *genall.GenerationContext, gates []string) ([]*rules, error) {
 			root.AddError(err)
 		}
 	}
-	return all, errors.Join(problems...)
+	return all, errors.Join(append(problems, unique(all))...)
+}
+
+// unique returns an error for each policy that has the name of another one, as on a second version of a kind.
+func unique(all []*rules) error {
+	var problems []error
+	found := map[string]bool{}
+	for _, one := range all {
+		if found[one.name()] {
+			problems = append(problems, one.markers[0].wrong(fmt.Errorf("another type or package has a policy %s: choose another name, or remove it from one version of a kind, because it applies to all versions", one.name())))
+		}
+		found[one.name()] = true
+	}
+	return errors.Join(problems...)
 }
 
 // ofPackage returns the policies of markers that are not on a type.
@@ -171,7 +186,6 @@ func definitionOf(parser *crd.Parser, root *loader.Package, info *markers.TypeIn
 // isKind reports whether a type embeds the metadata of Kubernetes objects.
 func isKind(info *markers.TypeInfo) bool {
 	return slices.ContainsFunc(info.Fields, func(field markers.FieldInfo) bool {
-		of, selected := field.RawField.Type.(*ast.SelectorExpr)
-		return selected && len(field.RawField.Names) == 0 && of.Sel.Name == "ObjectMeta"
+		return crds.IsMetadata(field.RawField)
 	})
 }

@@ -166,7 +166,7 @@ func (p *previewer) definition(ctx context.Context, wanted *unstructured.Unstruc
 	for _, result := range report.Definitions {
 		p.Definitions = append(p.Definitions, result)
 		object.Action = map[crdcompat.State]Action{crdcompat.New: Create, crdcompat.Changed: Alter, crdcompat.Unchanged: Leave}[result.State]
-		if !result.Safe() {
+		if slices.ContainsFunc(result.Findings, (*crdcompat.Finding).Invalidates) {
 			p.Problems = append(p.Problems, fmt.Sprintf("CustomResourceDefinition %s would break stored objects", result.Name))
 		}
 	}

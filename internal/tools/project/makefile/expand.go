@@ -1,6 +1,10 @@
 package makefile
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Unknown replaces text in a word that only make or a shell can determine. It is a private-use character, which no Makefile
 // contains.
@@ -78,11 +82,15 @@ func (f *File) reference(text string, depth int) string {
 	return f.expand(value, depth)
 }
 
-// shell evaluates the commands whose output is known: the current directory, and the lookup of a program.
+// shell evaluates the commands whose output is known: the current directory, the lookup of a program, and the year.
 func shell(words []string) string {
-	switch {
-	case len(words) == 1 && words[0] == "pwd":
+	switch command := strings.Join(words, " "); {
+	case command == "pwd":
 		return "."
+	case command == "date +%Y":
+		return strconv.Itoa(time.Now().Year())
+	case command == "date -u +%Y":
+		return strconv.Itoa(time.Now().UTC().Year())
 	case len(words) > 1 && words[0] == "which":
 		return words[1]
 	case len(words) > 2 && words[0] == "command" && words[1] == "-v":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/operon-framework/operon/internal/tools/project/makefile"
 )
@@ -48,6 +49,7 @@ func TestCommandsOfRecipes(t *testing.T) {
 		"variables under conditions":                {"A = 1\nB = 1\nifeq (a,b)\nA = 1\nelse ifneq \"a\" 'a'\nB = 2\nelse\nC = 3\nendif\nx:\n\techo $(A) $(B) $(C)\n", "x 11 .: echo|1|?|?"},
 		"recipes under conditions":                  {"x:\nifeq (a,b)\n\techo 1\nelse\n\techo 2\nendif\n\techo 3\n", "x 3 . if: echo|1\nx 5 . if: echo|2\nx 7 .: echo|3"},
 		"what only a shell can tell":                {"A != uname\nB = $(shell uname)\nx:\n\techo $(A)a $(B)b $(shell pwd)/c $(wildcard *.go) $(foreach a,b,c) $(CURDIR) $@\n", "x 4 .: echo|?a|?b|./c|?|?|.|?"},
+		"the year":                                  {"A ?= $(shell date +%Y)\nB := $(shell date -u +%Y)\nx:\n\techo $(A) $(B) $(shell date)\n", "x 4 .: echo|" + time.Now().Format("2006") + "|" + time.Now().UTC().Format("2006") + "|?"},
 		"where a tool is":                           {"A = $(shell which a)\nB := $(shell command -v b)\nx:\n\techo $(A) $(B)\n", "x 4 .: echo|a|b"},
 		"defines":                                   {"define run\n@[ -f $(1) ] || { \\\necho $(2) ; \\\n}\nendef\nx:\n\t$(call run,a,b c)\n\techo $(run)\n", "x 7 .: ?\nx 8 .: echo|?"},
 		"variables that contain each other":         {"A = $(B)\nB = $(A)\nx:\n\techo $(A)\n", "x 4 .: echo|?"},

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gobuffalo/flect"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +16,8 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // kind is a kind of objects in the form that rules use.
@@ -60,7 +61,7 @@ func (p *program) kindOf(of *types.Named) (kind, bool) {
 	if !ok {
 		return kind{}, false
 	}
-	made := kind{Group: group, Kind: name.Name(), Resource: strings.ToLower(flect.Pluralize(name.Name())), Cluster: p.said(of, "+genclient:nonNamespaced")}
+	made := kind{Group: group, Kind: name.Name(), Resource: project.Plural(name.Name()), Cluster: p.said(of, "+genclient:nonNamespaced")}
 	p.eachType(within, func(info *markers.TypeInfo) {
 		if info.Name != made.Kind {
 			return

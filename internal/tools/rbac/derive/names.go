@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gobuffalo/flect"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/core/kindscope"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // looseKind returns the kind of an object whose Go type does not determine it, if it is set to constants.
@@ -64,7 +64,7 @@ func (d *deriving) named(group, name string) kind {
 		}
 	}
 	cluster := kindscope.IsCluster(schema.GroupKind{Group: group, Kind: name})
-	return kind{Group: group, Kind: name, Resource: strings.ToLower(flect.Pluralize(name)), Cluster: cluster, Unscoped: !cluster}
+	return kind{Group: group, Kind: name, Resource: project.Plural(name), Cluster: cluster, Unscoped: !cluster}
 }
 
 // deepest is the maximum depth to which constants are followed.
