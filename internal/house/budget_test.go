@@ -26,7 +26,7 @@ var budgets = map[string]budget{
 	"external":                {860, 45},
 	"internal/runtime/author": {730, 42},
 
-	"internal/runtime/reconcile": {3850, 18}, // fifteen steps, one file each, with kinds that are removed at run time
+	"internal/runtime/reconcile": {3930, 18}, // fifteen steps, one file each, with kinds that are removed at run time
 	"internal/runtime/shard":     {1820, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3690, 21}, // with every write that a client can make
@@ -44,14 +44,14 @@ var budgets = map[string]budget{
 	"internal/ship/build":         {1880, 24}, // with Debian packages, programs of release archives, and git submodules
 	"internal/ship/bundle":        {3680, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2230, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
-	"internal/ship/deploy":        {3470, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
-	"internal/ship/image":         {1770, 22}, // with an index in which names move
+	"internal/ship/deploy":        {3600, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
+	"internal/ship/image":         {1780, 23}, // with an index in which names move
 	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
 	"internal/tools/generate":     {2650, 6},
-	"internal/tools/project":      {2290, 34}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
+	"internal/tools/project":      {2350, 36}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
 	"internal/tools/scaffold":     {3840, 15}, // with projects of charts and of roles
 	"internal/tools/olm":          {2170, 37}, // the objects of seven kinds, the bill, and explanations, which need the same state
-	"internal/tools/up":           {3580, 13}, // with what `operon test` needs of a running operator, and the Lease of a working copy
+	"internal/tools/up":           {3580, 14}, // with what `operon test` needs of a running operator, and the Lease of a working copy
 	"aggregated":                  {1640, 24}, // with subresources
 	"cmd/operon":                  {5510, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
 	"cluster/internal/instance":   {2430, 20}, // with kubeconfigs that outlive crashes, the logs of clusters that crashed, and the state of a node that is not ready

@@ -34,9 +34,11 @@ func dataKept(m *moment) []finding.Finding {
 	}
 	normal, _ := m.normal.deletions(m.at)
 	now, last := m.run.deletions(m.i)
+	before, _ := m.run.deletions(m.i - 1)
+	normalBefore, _ := m.normal.deletions(m.at - 1)
 	for id, times := range now {
 		was, known := normal[id]
-		if !known || times <= was {
+		if more := times - was; !known || more <= max(0, before[id]-normalBefore[id]) {
 			continue
 		}
 		change := last[id]
@@ -140,6 +142,9 @@ func (r *run) deletions(i int) (times map[string]int, last map[string]runlog.Cha
 	times, last = map[string]int{}, map[string]runlog.Change{}
 	// When an object was created, when an object with a name was deleted, and whether an object with the name exists.
 	made, gone, there := map[string]int{}, map[string]int{}, map[string]bool{}
+	if i < 0 {
+		return times, last
+	}
 	for at, change := range r.Changes[:min(r.Steps[i].LastChange, len(r.Changes))] {
 		withOwner := false
 		switch change.Type {

@@ -49,10 +49,25 @@ func (m *moment) whyDeclined() string {
 		return "the API server rejected what the operator wrote for this value"
 	case m.does.Fresh && fresh != nil && m.run.Steps[0].Silent && !m.makesSense(fresh.silentState(m.step.Name)):
 		return "a new object with this value does not become ready"
+	case m.does.Fresh && slices.ContainsFunc(m.state().Objects, holdsPods):
+		return "the update strategy keeps pods of an earlier revision"
 	case m.says():
 		return "the operator reports that it cannot apply the change"
 	}
 	return ""
+}
+
+// holdsPods reports whether a StatefulSet keeps pods of an earlier revision because its spec says so.
+func holdsPods(o *normalize.Object) bool {
+	if o.Group != "apps" || o.Kind != "StatefulSet" {
+		return false
+	}
+	set := o.Live().Object
+	strategy, _, _ := unstructured.NestedString(set, "spec", "updateStrategy", "type")
+	partition, _, _ := unstructured.NestedInt64(set, "spec", "updateStrategy", "rollingUpdate", "partition")
+	current, _, _ := unstructured.NestedString(set, "status", "currentRevision")
+	wanted, _, _ := unstructured.NestedString(set, "status", "updateRevision")
+	return (strategy == "OnDelete" || partition > 0) && current != wanted
 }
 
 // rejects reports whether the API server rejected a child as invalid in a step of a run, and rejected none in the first step.
