@@ -74,11 +74,20 @@ func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
 	if err := u.find(ctx); err != nil {
 		return nil, err
 	}
-	if err := u.prepare(ctx); err != nil {
+	if err := u.inspect(ctx); err != nil {
 		return nil, err
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, options.timeout(), fmt.Errorf("not done after %s", options.timeout()))
-	defer cancel() // the time in which a user answered does not count
+	if err := u.confirm(ctx); err != nil {
+		return nil, err
+	}
+	bounded, cancel := u.options.bound(ctx) // the time in which a user answered does not count
+	defer cancel()
+	if err := u.permitted(bounded); err != nil {
+		return nil, err
+	}
+	if err := u.attended(bounded); err != nil {
+		return nil, err
+	}
 	if len(u.members) == 0 && u.stored == nil {
 		u.result.Absent = true
 		options.warn("nothing to remove: %s is not deployed in namespace %s of %s", u.record.operator, u.record.namespace, u.cluster.Title)
@@ -117,8 +126,15 @@ func (t Target) names() (name, namespace string, err error) {
 	return name, cmp.Or(t.Namespace, name+"-system"), nil
 }
 
-// prepare determines which objects to remove, and whether this is possible.
-func (u *undeployer) prepare(ctx context.Context) error {
+// bound returns a context that ends after the timeout.
+func (o UndeployOptions) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, o.timeout(), fmt.Errorf("not done after %s", o.timeout()))
+}
+
+// inspect determines which objects to remove.
+func (u *undeployer) inspect(ctx context.Context) error {
+	ctx, cancel := u.options.bound(ctx)
+	defer cancel()
 	if err := u.read(ctx); err != nil {
 		return err
 	}
@@ -131,16 +147,8 @@ func (u *undeployer) prepare(ctx context.Context) error {
 			u.record.definitions = append(u.record.definitions, object.GetName())
 		}
 	}
-	if u.data, err = u.findData(ctx); err != nil {
-		return err
-	}
-	if err := u.confirm(ctx); err != nil {
-		return err
-	}
-	if err := u.permitted(ctx); err != nil {
-		return err
-	}
-	return u.attended(ctx)
+	u.data, err = u.findData(ctx)
+	return err
 }
 
 // confirm asks the user whether to keep the data.
