@@ -118,9 +118,23 @@ type Upgrader[T client.Object] interface {
 	Upgrade(ctx context.Context, object T, from *UpgradeContext) error
 }
 
-// UpgradeContext is the context of an Upgrade: the versions From and To, the Key that is the same for all attempts, and a Client without a
-// cache.
-type UpgradeContext = author.UpgradeContext
+// UpgradeContext is the context of an Upgrade.
+type UpgradeContext struct {
+	// From is the version of the operator that reconciled the object last, or "" if that version had no name. To is the
+	// version of this operator.
+	From, To string
+	// Key is 32 hexadecimal digits that are the same for all attempts to upgrade the object from that version, in any
+	// process, until the upgrade is recorded, and differ from those of any other object. Use it to find objects that an
+	// earlier attempt created.
+	Key string
+	// Client reads and writes without a cache.
+	Client client.Client
+}
+
+// Before reports whether the object was last reconciled by an operator older than a version.
+func (u *UpgradeContext) Before(version string) bool {
+	return (*author.UpgradeContext)(u).Before(version)
+}
 
 // ExternalComposer declares the external resources of an object: machines, buckets, accounts.
 //
@@ -169,7 +183,9 @@ func rolesOf[T client.Object](composer Composer[T]) author.Roles[T] {
 		roles.Canceled = c.Canceled
 	}
 	if c, ok := any(composer).(Upgrader[T]); ok {
-		roles.Upgrade = c.Upgrade
+		roles.Upgrade = func(ctx context.Context, object T, from *author.UpgradeContext) error {
+			return c.Upgrade(ctx, object, (*UpgradeContext)(from))
+		}
 	}
 	if c, ok := any(composer).(ExternalComposer[T]); ok {
 		roles.ComposeExternal = func(ctx context.Context, object T, out *author.ExternalComposition) error {

@@ -12,13 +12,58 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
-// Preview lists the actions that a dry run would execute for an object: its Kind, Namespace and Name, the Actions, and the Reason and
-// Message of what prevents the object from becoming ready. String returns a line for each.
-type Preview = report.Preview
+// Preview lists the actions that a dry run would execute for an object.
+type Preview struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Actions are in the order in which they would be executed. It is empty if everything is as declared.
+	Actions []PreviewAction `json:"actions"`
+	// Reason and Message state what prevents the object from becoming ready, as its Ready condition would. They are
+	// empty if nothing prevents it.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
 
-// PreviewAction is an action that would be executed on a child or an external resource: the Verb, the Kind, Group, Namespace and Name, the
-// Fields whose drift would be reverted, and Why.
-type PreviewAction = report.PreviewAction
+// PreviewAction is an action that would be executed on a child or an external resource.
+type PreviewAction struct {
+	// Verb is create, update, repair, recreate, replace, adopt, release, delete, conflict or wait.
+	Verb      string `json:"verb"`
+	Kind      string `json:"kind"`
+	Group     string `json:"group,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Fields are those whose drift would be reverted.
+	Fields []string `json:"fields,omitempty"`
+	// Why is the reason, in words.
+	Why string `json:"why,omitempty"`
+}
+
+// String returns a line for each action, and one for what prevents the object from becoming ready.
+func (p Preview) String() string {
+	return report.Preview{
+		Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, Actions: convertAll[report.PreviewAction](p.Actions), Reason: p.Reason, Message: p.Message,
+	}.String()
+}
+
+// showing adapts a function that shows a Preview. It returns nil for nil.
+func showing(show func(Preview)) func(report.Preview) {
+	if show == nil {
+		return nil
+	}
+	return func(p report.Preview) {
+		show(Preview{p.Kind, p.Namespace, p.Name, convertAll[PreviewAction](p.Actions), p.Reason, p.Message})
+	}
+}
+
+// convertAll converts actions between the two types.
+func convertAll[To, From PreviewAction | report.PreviewAction](all []From) []To {
+	var converted []To
+	for _, one := range all {
+		converted = append(converted, To(one))
+	}
+	return converted
+}
 
 // errDryRun is the error for a write during a dry run.
 var errDryRun = errors.New("dry run: nothing is written")

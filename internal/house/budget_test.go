@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 176_500
+const totalLines = 176_600
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -38,13 +38,13 @@ var budgets = map[string]budget{
 	"internal/prove/oracle":       {2500, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
 	"internal/prove/proxy":        {2870, 8},
 	"internal/prove/report":       {2660, 26}, // with runs that could not be completed
-	"internal/prove/runner":       {3000, 13},
+	"internal/prove/runner":       {3040, 13},
 	"internal/prove/workload":     {1890, 18},
 	"prove":                       {2560, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
 	"internal/ship/build":         {1880, 24}, // with Debian packages, programs of release archives, and git submodules
 	"internal/ship/bundle":        {3680, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2230, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
-	"internal/ship/deploy":        {3600, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
+	"internal/ship/deploy":        {3610, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
 	"internal/ship/image":         {1780, 23}, // with an index in which names move
 	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
 	"internal/tools/generate":     {2650, 6},

@@ -30,7 +30,7 @@ func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
 	if w.Namespace != "" {
 		return w.empty(ctx)
 	}
-	if w.Disposable {
+	if w.Disposable && !occupies(w.scene.State()) {
 		return nil
 	}
 	if err := w.release(ctx); err != nil {
@@ -38,6 +38,40 @@ func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
 	}
 	namespaces := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	return namespaces.Delete(ctx, w.namespace, metav1.DeleteOptions{}) // this takes some time but needs no further requests
+}
+
+// manyPods is the number of pods from which on a world is removed although the cluster is disposable: nodes run a limited number.
+const manyPods = 20
+
+// occupies reports whether the pods of a world would leave the nodes no room for those of the next ones.
+func occupies(objects []*unstructured.Unstructured) bool {
+	pods := 0
+	for _, object := range objects {
+		if !isPod(object) {
+			continue
+		}
+		if pods++; pods >= manyPods || requestsResources(object) {
+			return true
+		}
+	}
+	return false
+}
+
+// requestsResources reports whether a pod requests resources of its node.
+func requestsResources(pod *unstructured.Unstructured) bool {
+	if of, _, _ := unstructured.NestedMap(pod.Object, "spec", "resources", "requests"); len(of) > 0 {
+		return true
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", list)
+		for _, one := range containers {
+			container, _ := one.(map[string]any)
+			if of, _, _ := unstructured.NestedMap(container, "resources", "requests"); len(of) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // release removes the finalizers of all objects in the world.

@@ -102,3 +102,26 @@ func TestUnready(t *testing.T) {
 		}
 	}
 }
+
+// A world is removed from a disposable cluster if its pods take the room of others.
+func TestOccupies(t *testing.T) {
+	t.Parallel()
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c%s}]%s}\n"
+	none := fmt.Sprintf(pod, "", "")
+	for name, test := range map[string]struct {
+		objects string
+		want    bool
+	}{
+		"no pods":           {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", false},
+		"no requests":       {none, false},
+		"only limits":       {fmt.Sprintf(pod, ", resources: {limits: {cpu: 1}}", ""), false}, // API servers set requests
+		"a request":         {none + "---\n" + fmt.Sprintf(pod, ", resources: {requests: {cpu: 1}}", ""), true},
+		"an init container": {fmt.Sprintf(pod, "", ", initContainers: [{name: i, resources: {requests: {memory: 1Gi}}}]"), true},
+		"the pod":           {fmt.Sprintf(pod, "", ", resources: {requests: {cpu: 1}}"), true},
+		"many pods":         {strings.Repeat(none+"---\n", manyPods-1) + none, true},
+	} {
+		if got := occupies(read(t, test.objects)); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

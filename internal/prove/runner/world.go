@@ -252,7 +252,7 @@ func (w *world) leave() {
 		w.failed(err)
 	}
 	made := w.made()
-	if w.Disposable && w.Namespace == "" && len(made) == 0 {
+	if w.Disposable && w.Namespace == "" && len(made) == 0 && !occupies(w.scene.State()) {
 		w.Witness.Forget(w.namespace)
 		return
 	}
