@@ -51,7 +51,9 @@ func newRecorder(t *testing.T, session *proxy.Session) *recorder {
 	})
 	r.direct, err = kubernetes.NewForConfig(r.Config)
 	r.must(err)
-	session.Owner = proxy.Owner{Kind: schema.GroupVersionKind{Group: "test.operon.dev", Version: "v1", Kind: "Box"}, Namespace: r.Namespace, Name: "one", UID: "1"}
+	// No package installs the owner's kind. If it existed, garbage collection would delete what has an owner that does not.
+	kind := schema.GroupVersionKind{Group: "absent.operon.dev", Version: "v1", Kind: "Absent"}
+	session.Owner = proxy.Owner{Kind: kind, Namespace: r.Namespace, Name: "one", UID: "1"}
 	r.proxy.Open(session)
 	content, err := session.Kubeconfig(r.Namespace)
 	r.must(err)
