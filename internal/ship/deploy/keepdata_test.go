@@ -114,7 +114,8 @@ func TestDeletionOfDataIsConfirmed(t *testing.T) {
 		t.Error(err)
 	}
 	var err error
-	for patience := 4 * time.Second; patience < timeout; patience *= 4 { // the first is enough if the machine is not busy
+	// The sleep is the user, who takes as long to answer as the command may take. The first time is enough if the machine is not busy.
+	for patience := 4 * time.Second; patience < timeout; patience *= 4 {
 		_, _, err = f.undeploy(t, func(o *deploy.UndeployOptions) {
 			o.KeepData, o.Timeout, o.Confirm = true, patience, func(deploy.DataDeletion) (bool, error) { time.Sleep(patience); return true, nil }
 		})
