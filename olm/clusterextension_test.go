@@ -71,16 +71,19 @@ func (w *world) awaitConditions(object client.Object, conditions ...string) {
 			return err
 		}
 		var all []metav1.Condition
+		generation := object.GetGeneration()
 		switch o := object.(type) {
 		case *extensionv1.ClusterCatalog:
 			all = o.Status.States
 		case *extensionv1.ClusterExtension:
 			all = o.Status.States
+		case *v1alpha1.Subscription:
+			all, generation = o.Status.Problems, 0 // as those of OLM
 		}
 		for _, want := range conditions {
 			kind, rest, _ := strings.Cut(want, "=")
 			found := meta.FindStatusCondition(all, kind)
-			if found == nil || found.ObservedGeneration != object.GetGeneration() || !strings.HasPrefix(string(found.Status)+" "+found.Reason+" "+found.Message, rest) {
+			if found == nil || found.ObservedGeneration != generation || !strings.HasPrefix(string(found.Status)+" "+found.Reason+" "+found.Message, rest) {
 				return fmt.Errorf("the conditions are %+v", all)
 			}
 		}
@@ -288,12 +291,18 @@ func (w *world) refusals(catalog *extensionv1.ClusterCatalog) {
 		w.AwaitGone(of)
 	}
 	source, sub := &v1alpha1.CatalogSource{ObjectMeta: w.Named("shop"), Spec: v1alpha1.CatalogSourceSpec{SourceType: "grpc", Image: catalog.Spec.Source.Image.Ref}}, w.subscribe("shop")
-	w.Add(source, sub)
-	plan := w.planOf(second)
-	w.awaitRefusal(plan, v1alpha1.PlanFailed, installplan.ReasonExtension, "the namespace is for the operator of the ClusterExtension till alone: subscribe in another namespace")
+	byHand := &v1alpha1.InstallPlan{ObjectMeta: w.Named("by-hand"), Spec: v1alpha1.InstallPlanSpec{
+		Approval: v1alpha1.Automatic, Approved: true, ClusterServiceVersionNames: []string{second},
+	}}
+	byHand.Annotations = map[string]string{installplan.AnnotationBundles: second + "=" + w.Namespace + "/shop"}
+	w.Add(source, sub, byHand)
+	reserved := "the namespace is for the operator of the ClusterExtension till alone: subscribe in another namespace"
+	w.awaitRefusal(byHand, v1alpha1.PlanFailed, installplan.ReasonExtension, reserved)
+	w.awaitConditions(sub, "ResolutionFailed=True "+installplan.ReasonExtension+" "+reserved)
+	w.Must(w.Delete(w.Context(), byHand))
 	w.Must(w.Delete(w.Context(), sub))
 	w.Must(w.Delete(w.Context(), source))
-	w.AwaitGone(plan)
+	w.AwaitGone(byHand)
 	twice := &extensionv1.ClusterCatalog{ObjectMeta: metav1.ObjectMeta{Name: "twice", Labels: map[string]string{"of": "test"}}, Spec: catalog.Spec}
 	chooses := clusterExtension("f", "nowhere", "memcached", "")
 	w.Add(twice, chooses)

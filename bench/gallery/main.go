@@ -30,6 +30,7 @@ type settings struct {
 	plans   int
 	correct bool
 	only    string
+	home    string
 }
 
 func run(ctx context.Context) (err error) {
@@ -38,16 +39,22 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&s.plans, "plans", 60, "how many test cases a correct operator has to pass")
 	flag.BoolVar(&s.correct, "correct", false, "test the correct operators in place of those with a bug")
 	flag.StringVar(&s.only, "only", "", "the operators to test, separated by commas (default: all)")
+	flag.StringVar(&s.home, "home", "", "the `DIRECTORY` for programs and reports, which stay there (default: a temporary one, which is removed)")
 	flag.Parse()
 	chosen, err := choose(s)
 	if err != nil {
 		return err
 	}
-	home, err := os.MkdirTemp("", "operon-bench")
-	if err != nil {
+	home := s.home
+	if home == "" {
+		if home, err = os.MkdirTemp("", "operon-bench"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+	}
+	if home, err = filepath.Abs(home); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 	b, err := prepare(ctx, s, home)
 	if err != nil {
 		return err

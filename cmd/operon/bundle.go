@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -168,9 +167,6 @@ If that is not possible, nothing is written. No existing file is changed.`,
 	output.addFlag(command, "the bundles")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := output.check(); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(args[1], 0o755); err != nil {
 			return err
 		}
 		made, err := bundle.Convert(command.Context(), args[0], args[1])

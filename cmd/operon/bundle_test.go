@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,6 +202,13 @@ func TestBundleConvert(t *testing.T) {
 	var made []bundle.Conversion
 	if err := json.Unmarshal([]byte(got.stdout), &made); err != nil || len(made) != 2 || made[0].Name != "bell.v1.0.0" {
 		t.Errorf("%v\n%s%s", err, got.stdout, got.stderr)
+	}
+	none := filepath.Join(out, "none")
+	if got := operon(t, "bundle", "convert", out+"/missing", none); got.code != exitFailed {
+		t.Errorf("no bundles: exit %d\n%s", got.code, got.stderr)
+	}
+	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a failed conversion leaves a directory: %v", err)
 	}
 	if again := operon(t, "bundle", "convert", bundles+"/bell", filepath.Join(out, "new")); again.code != exitFailed || !strings.Contains(again.stderr, "is not overwritten") {
 		t.Errorf("existing files: exit %d\n%s", again.code, again.stderr)

@@ -20,6 +20,7 @@ func TestMistakesInCallsOfCatalog(t *testing.T) {
 		"catalog render /nowhere":                 "operon: there is no directory /nowhere; name a directory with a bundle",
 		"catalog validate":                        "operon: want one directory with a catalog",
 		"catalog validate /nowhere":               "operon: there is no directory /nowhere; name a directory with a catalog",
+		"catalog validate catalog_test.go":        "operon: catalog_test.go is a file; name the directory of the catalog",
 		"catalog diff x":                          "operon: want two directories with catalogs: the old one and the new one",
 		"catalog image":                           "operon: want one directory with a catalog, got 0",
 		"catalog image x":                         "operon: the image needs a name: --image NAME",

@@ -37,7 +37,10 @@ No file is overwritten, and a command that fails leaves nothing behind.`,
 			case "", "ansible":
 				return oneDirectory(command, args)
 			case "helm":
-				return cobra.RangeArgs(1, 2)(command, args)
+				if len(args) == 0 || len(args) > 2 {
+					return usageError{errors.New("--from helm: want a chart, after the directory of the project, as in `operon init till-operator --from helm ./charts/till`")}
+				}
+				return nil
 			}
 			return fmt.Errorf("--from %s: want helm or ansible", from)
 		},

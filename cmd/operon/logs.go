@@ -17,7 +17,7 @@ func newLogs() *cobra.Command {
 (default: the current directory). Each line starts with the name of its pod; the leader has a star.`,
 		Example: `  operon logs -f
   operon logs --tail 20 --context staging
-  operon logs --since 10m --timestamps -c proxy
+  operon logs --since 10m --timestamps -c istio-proxy
   operon logs --previous               # before the last restart`,
 		Args: oneDirectory,
 	}

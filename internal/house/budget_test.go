@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 176_600
+const totalLines = 177_200
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -33,7 +33,7 @@ var budgets = map[string]budget{
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
 	"engine/ansible":             {1530, 24}, // with fields that must not become variables of Ansible itself
-	"engine/helm":                {2570, 10}, // rendering, values, lookup, generated values, hooks with what each of them leaves, take-over: each needs the others
+	"engine/helm":                {2600, 10}, // rendering, values, lookup, generated values, hooks with what each of them leaves, take-over: each needs the others
 
 	"internal/prove/oracle":       {2500, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
 	"internal/prove/proxy":        {2870, 8},
@@ -43,14 +43,14 @@ var budgets = map[string]budget{
 	"prove":                       {2560, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
 	"internal/ship/build":         {1880, 24}, // with Debian packages, programs of release archives, and git submodules
 	"internal/ship/bundle":        {3680, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
-	"internal/ship/catalog":       {2230, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
+	"internal/ship/catalog":       {2240, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":        {3610, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
 	"internal/ship/image":         {1780, 23}, // with an index in which names move
 	"internal/ship/bundle/create": {1580, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
 	"internal/tools/generate":     {2650, 6},
 	"internal/tools/project":      {2350, 36}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
 	"internal/tools/scaffold":     {3840, 15}, // with projects of charts and of roles
-	"internal/tools/olm":          {2170, 37}, // the objects of seven kinds, the bill, and explanations, which need the same state
+	"internal/tools/olm":          {2180, 37}, // the objects of seven kinds, the bill, and explanations, which need the same state
 	"internal/tools/up":           {3580, 14}, // with what `operon test` needs of a running operator, and the Lease of a working copy
 	"aggregated":                  {1640, 24}, // with subresources
 	"cmd/operon":                  {5510, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles

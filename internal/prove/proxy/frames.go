@@ -65,6 +65,7 @@ func (p *Proxy) newFrames(response *http.Response, x *exchange) io.ReadCloser {
 		p.watches.remove(f)
 		close(f.ended)
 	})
+	p.views.sees(f.watcher())
 	f.begin()
 	if !f.initial {
 		x.begun()
@@ -264,7 +265,10 @@ func (f *frames) expire(forget bool) {
 	}
 	f.queue = nil
 	f.ready, f.last = f.form.gone(f.start, newest), true
+	f.p.views.blinds(f.watcher())
 }
+
+func (f *frames) watcher() watcher { return watcher{f.x.Resource, f.x.Instance} }
 
 // broke records why a watch ended, unless the server or the operator ended it.
 func (f *frames) broke(err error) {

@@ -3,7 +3,7 @@ package proxy
 import "time"
 
 // timing holds the durations of this package.
-var timing = struct{ validity, grace, linger time.Duration }{
+var timing = struct{ validity, grace, linger, blind time.Duration }{
 	// validity is how long a proxy's certificate is valid, before and after now. A proxy lives for minutes.
 	validity: 7 * 24 * time.Hour,
 
@@ -14,4 +14,7 @@ var timing = struct{ validity, grace, linger time.Duration }{
 	// linger is how long a connection stays open after the last response was passed to the HTTP server: HTTP/2 writes it
 	// a little later and does not report when.
 	linger: 200 * time.Millisecond,
+
+	// blind is how long an operator whose watch was ended may take to begin another one: the longest pause of client-go's reflectors.
+	blind: 30 * time.Second,
 }

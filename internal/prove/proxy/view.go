@@ -33,13 +33,20 @@ func (v *view) isOf(resource string, instance int) bool {
 type views struct {
 	mu      sync.Mutex
 	frozen  []*view
-	epochs  map[string]int    // how often the watches of a resource were ended; "" for all resources
-	floors  map[string]uint64 // by resource: older versions were compacted
-	changed chan struct{}     // closed when any of these fields changes
+	epochs  map[string]int        // how often the watches of a resource were ended; "" for all resources
+	floors  map[string]uint64     // by resource: older versions were compacted
+	blind   map[watcher]time.Time // whose watches were ended, and when
+	changed chan struct{}         // closed when any of these fields changes
+}
+
+// watcher is an instance that watches a resource.
+type watcher struct {
+	resource string
+	instance int
 }
 
 func newViews() *views {
-	return &views{epochs: map[string]int{}, floors: map[string]uint64{}, changed: make(chan struct{})}
+	return &views{epochs: map[string]int{}, floors: map[string]uint64{}, blind: map[watcher]time.Time{}, changed: make(chan struct{})}
 }
 
 // change changes the views and wakes the watches.
@@ -84,11 +91,31 @@ func (v *views) any() bool {
 	return len(v.frozen) > 0
 }
 
-// frozenFor reports whether an instance sees an earlier state of some resource.
+// frozenFor reports whether an instance sees an earlier state of some resource: a view is frozen, or its watch was ended and it has not begun
+// another one. Clients wait about a second before they do.
 func (v *views) frozenFor(instance int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	for one, since := range v.blind {
+		if one.instance == instance && time.Since(since) < timing.blind {
+			return true
+		}
+	}
 	return slices.ContainsFunc(v.frozen, func(each *view) bool { return each.isOf(each.fault.View, instance) })
+}
+
+// blinds records that a watch was ended.
+func (v *views) blinds(one watcher) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.blind[one] = time.Now()
+}
+
+// sees records that a watch begins.
+func (v *views) sees(one watcher) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.blind, one)
 }
 
 // relist ends the watches of a resource, or of all resources if it is empty.

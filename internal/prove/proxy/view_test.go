@@ -31,6 +31,7 @@ import (
 type viewer struct {
 	*stand
 	informer cache.SharedIndexInformer
+	client   typedcorev1.ConfigMapInterface // of the same instance
 
 	mu   sync.Mutex
 	seen []string
@@ -41,7 +42,7 @@ func (s *stand) views(config *rest.Config) *viewer {
 	s.Helper()
 	client := kubernetes.NewForConfigOrDie(config)
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(s.Namespace))
-	v := &viewer{stand: s, informer: factory.Core().V1().ConfigMaps().Informer()}
+	v := &viewer{stand: s, informer: factory.Core().V1().ConfigMaps().Informer(), client: client.CoreV1().ConfigMaps(s.Namespace)}
 	note := func(what string) func(any) {
 		return func(object any) {
 			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
@@ -90,6 +91,19 @@ func (v *viewer) shows(want string) {
 			return fmt.Errorf("shown is %s", got)
 		}
 		return nil
+	})
+}
+
+// stale waits until a request counts as one that follows from an earlier state, or as one that does not.
+func (v *viewer) stale(want bool) {
+	v.Helper()
+	localtest.Eventually(v, fmt.Sprintf("a stale request: %t", want), func(ctx context.Context) error {
+		_, err := v.client.Get(ctx, "x", metav1.GetOptions{})
+		all := v.Record().Requests()
+		if err == nil && all[len(all)-1].Stale != want {
+			err = fmt.Errorf("the request is %+v", all[len(all)-1])
+		}
+		return err
 	})
 }
 
@@ -297,6 +311,13 @@ func TestSkip(t *testing.T) {
 		v.write(direct, "y", "1")
 		v.write(direct, "x", "3")
 		quiet()
+		localtest.Eventually(v, "the end of the view", func(context.Context) error {
+			if now, _ := v.Activity(); now.Disturbed {
+				return fmt.Errorf("the activity is %+v", now)
+			}
+			return nil
+		})
+		v.stale(true) // the informer lists and watches after a pause
 		localtest.Eventually(v, "x3", func(context.Context) error {
 			if got := v.shown(); !strings.Contains(got, "~x3") {
 				return fmt.Errorf("shown is %s", got)
@@ -306,6 +327,7 @@ func TestSkip(t *testing.T) {
 		if got := v.shown(); strings.Contains(got, "x2") || strings.Contains(got, "-y") {
 			v.Errorf("shown is %s", got)
 		}
+		v.stale(false)
 		v.write(direct, "x", "4")
 		localtest.Eventually(v, "x4", func(context.Context) error {
 			if got := v.shown(); !strings.HasSuffix(got, "~x4") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +17,7 @@ import (
 
 // The labels and annotations that a merge patch removes from a child.
 var (
-	unlabelled  = map[string]any{plan.OwnerLabel: nil, plan.PartOfLabel: nil, plan.ManagedByLabel: nil, plan.ShardLabel: nil}
+	unlabelled  = map[string]any{plan.OwnerLabel: nil, plan.PartOfLabel: nil, plan.ShardLabel: nil}
 	unannotated = map[string]any{plan.HashAnnotation: nil, plan.AfterAnnotation: nil, plan.RemovalAnnotation: nil}
 )
 
@@ -24,10 +25,14 @@ var (
 // fields that are left out.
 func (a *Applier) release(ctx context.Context, live *plan.Live) error {
 	others := slices.DeleteFunc(slices.Clone(live.References), func(r metav1.OwnerReference) bool { return string(r.UID) == live.Owner })
+	labels := maps.Clone(unlabelled)
+	if live.ManagedBy == a.Manager { // a value that the composition set stays
+		labels[plan.ManagedByLabel] = nil
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":             live.UID,
 		"resourceVersion": live.ResourceVersion,
-		"labels":          unlabelled,
+		"labels":          labels,
 		"annotations":     unannotated,
 		"ownerReferences": others,
 	}})

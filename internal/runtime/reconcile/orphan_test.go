@@ -25,6 +25,7 @@ func TestChildrenStayIfTheirOwnerIsDeletedWithoutThem(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t)
 			base, top, wide := boxtest.ConfigMap("base", nil), boxtest.ConfigMap("top", nil), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+			base.Labels = map[string]string{plan.ManagedByLabel: "a-chart"}
 			composer := boxtest.ComposeFunc(func(_ *boxtest.Box, out *operon.Composition) error {
 				out.Child(base.DeepCopy())
 				out.Child(top.DeepCopy(), operon.After(base))
@@ -56,6 +57,13 @@ func TestChildrenStayIfTheirOwnerIsDeletedWithoutThem(t *testing.T) {
 				for _, object := range []client.Object{w.EmptyConfigMap("base"), w.EmptyConfigMap("top"), wide.DeepCopy()} {
 					if err := w.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 						return err
+					}
+					want := ""
+					if object.GetName() == base.Name {
+						want = base.Labels[plan.ManagedByLabel] // the author's
+					}
+					if manager := object.GetLabels()[plan.ManagedByLabel]; manager != want {
+						return fmt.Errorf("%T %s is managed by %q: want %q", object, object.GetName(), manager, want)
 					}
 					if object.GetDeletionTimestamp() != nil || len(object.GetOwnerReferences()) > 0 || object.GetLabels()[plan.OwnerLabel] != "" {
 						return fmt.Errorf("%T %s has the metadata %v", object, object.GetName(), object.GetLabels())

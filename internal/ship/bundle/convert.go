@@ -77,6 +77,9 @@ func Convert(ctx context.Context, dir, out string) ([]Conversion, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, err
+	}
 	_, err = set.Apply(ctx)
 	return all, err
 }

@@ -274,6 +274,11 @@ func TestReadRejects(t *testing.T) {
 	if _, err := catalog.Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no catalog in it: want files .yaml or .json") {
 		t.Errorf("the error is %v", err)
 	}
+	for content, want := range map[string]string{"- a\n": "it is of type array", "schema: a\nname: 1\n": "name is of type number"} {
+		if got := problems(read(t, map[string]string{"a.yaml": content})); len(got) != 1 || !strings.Contains(got[0], "a.yaml:1: : want an object with schema: "+want) {
+			t.Errorf("problems %q", got)
+		}
+	}
 	c := read(t, map[string]string{"a.json": `{"schema": "olm.package", "name": "a"}` + "\n" + `{"schema": `})
 	if got := problems(c); !contains(got, "a.json:2: : not valid JSON: unexpected EOF; the rest of the file is not read") {
 		t.Errorf("problems %q", got)

@@ -36,6 +36,9 @@ func Read(dir string) (*Catalog, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no directory %s; name a directory with a catalog", dir)
 	}
+	if info, failed := os.Stat(dir); err != nil && failed == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; name the directory of the catalog", dir)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +221,7 @@ func packageOf(object *yamlv3.Node) string {
 func (r *reader) object(at rule.Place, raw json.RawMessage) {
 	var meta struct{ Schema, Package, Name string }
 	if err := json.Unmarshal(raw, &meta); err != nil {
-		r.problem(at, meta.Package, "want an object with schema: %v", err) // a field with another type does not hide the package
+		r.problem(at, meta.Package, "want an object with schema: %s", wrongType(err)) // a field with another type does not hide the package
 		return
 	}
 	if meta.Schema == packageSchema {

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
@@ -104,7 +105,7 @@ func (r *reader) pass(one Located) error {
 	}
 	var meta struct{ Schema, Package, Name string }
 	if err := json.Unmarshal(one.Raw, &meta); err != nil {
-		r.problem(one.At, meta.Package, "want an object with schema: %v", err)
+		r.problem(one.At, meta.Package, "want an object with schema: %s", wrongType(err))
 		return nil
 	}
 	one.Schema, one.Package, one.Name = meta.Schema, meta.Package, meta.Name
@@ -120,6 +121,18 @@ func (r *reader) pass(one Located) error {
 		return nil
 	}
 	return r.visitor.Object(one)
+}
+
+// wrongType describes an error of decoding JSON without Go's types.
+func wrongType(err error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case wrong.Field == "":
+		return "it is of type " + wrong.Value
+	}
+	return fmt.Sprintf("%s is of type %s", strings.ToLower(wrong.Field), wrong.Value)
 }
 
 // file reads the objects of a file. Not more than one of them is in memory.

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"log"
 	"net/http/httptest"
 	"os"
@@ -227,6 +229,9 @@ func TestIndexRejects(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := chart.WriteIndex(chart.IndexOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "has no packaged charts") {
 		t.Errorf("an empty directory: %v", err)
+	}
+	if _, err := chart.WriteIndex(chart.IndexOptions{Dir: dir + "/none"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
 	}
 	packaged(t, chart.PackageOptions{Dir: source(t), To: dir})
 	for content, want := range map[string]string{"- a\n": "not the index of a chart repository", "apiVersion: v2\n": "want apiVersion v1", "apiVersion: v1\nentries: {web: [{name: web}]}\n": "of the chart web has no version"} {

@@ -59,6 +59,9 @@ type Indexed struct {
 
 // WriteIndex writes the index of the archives in a directory. An archive that cannot be read is an error, and then nothing is written.
 func WriteIndex(o IndexOptions) (*Indexed, error) {
+	if _, err := os.Stat(o.Dir); err != nil {
+		return nil, err
+	}
 	archives, err := glob.In(o.Dir, "*.tgz")
 	if err != nil {
 		return nil, err

@@ -222,15 +222,16 @@ func (e *explanation) hidden(resource string) bool {
 
 // remedies are what to do about the reasons of a failed resolution, and the fields of the Subscription that they are about.
 var remedies = map[string]struct{ field, do string }{
-	"PackageNotFound":       {"spec.name", "correct the name of the package"},
-	"ChannelNotFound":       {"spec.channel", "choose a channel of the package"},
-	"BundleNotFound":        {"spec.startingCSV", "choose a version of the channel, or remove the field"},
-	"InvalidChannel":        {"spec.channel", "correct the channel in the catalog: operon catalog validate"},
-	"UnusableBundles":       {"spec.channel", "correct the bundles in the catalog, or choose another channel"},
-	"Unsatisfiable":         {"spec.name", "offer what is missing in a catalog of the namespace, or choose another channel"},
-	"RolledBack":            {"status.rolledBack", "solve the problem, then remove the annotation olm.operon.dev/rollback to try again"},
-	"DuplicateSubscription": {"spec.name", "delete one of the Subscriptions"},
-	"InstalledByOther":      {"spec.name", "delete the version that was installed without a Subscription, or choose a channel that has it"},
+	"PackageNotFound":             {"spec.name", "correct the name of the package"},
+	"ChannelNotFound":             {"spec.channel", "choose a channel of the package"},
+	"BundleNotFound":              {"spec.startingCSV", "choose a version of the channel, or remove the field"},
+	"InvalidChannel":              {"spec.channel", "correct the channel in the catalog: operon catalog validate"},
+	"UnusableBundles":             {"spec.channel", "correct the bundles in the catalog, or choose another channel"},
+	"Unsatisfiable":               {"spec.name", "offer what is missing in a catalog of the namespace, or choose another channel"},
+	"RolledBack":                  {"status.rolledBack", "solve the problem, then remove the annotation olm.operon.dev/rollback to try again"},
+	"DuplicateSubscription":       {"spec.name", "delete one of the Subscriptions"},
+	"InstalledByOther":            {"spec.name", "delete the version that was installed without a Subscription, or choose a channel that has it"},
+	"NamespaceOfClusterExtension": {"metadata.namespace", "delete the Subscription, and subscribe in another namespace"},
 }
 
 // resolution decides if no version could be chosen.

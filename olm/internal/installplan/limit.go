@@ -31,10 +31,10 @@ func (c *Composer) limited(ctx context.Context, of *v1alpha1.InstallPlan, bundle
 	case len(groups) > 1:
 		return refusal{phase.ReasonTooManyGroups, fmt.Sprintf("the namespace has %d OperatorGroups: keep one", len(groups))}
 	}
+	if text := Reserved(groups, of); text != "" {
+		return refusal{ReasonExtension, text}
+	}
 	for _, one := range groups {
-		if by, own := extensionOf(&one), extensionOf(of); by != nil && (own == nil || own.UID != by.UID) {
-			return refusal{ReasonExtension, fmt.Sprintf("the namespace is for the operator of the ClusterExtension %s alone: subscribe in another namespace", by.Name)}
-		}
 		if one.Spec.ServiceAccountName == "" {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	coreplan "github.com/operon-framework/operon/internal/core/plan"
 
 	extensionv1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
+	v1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/olm/contents"
 )
@@ -99,6 +100,17 @@ func extensionOf(of metav1.Object) *metav1.OwnerReference {
 		return nil
 	}
 	return &metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
+}
+
+// Reserved returns why a namespace is not for a plan or a Subscription, or an empty string: one of its OperatorGroups is that of another ClusterExtension.
+func Reserved(groups []v1.OperatorGroup, of metav1.Object) string {
+	own := extensionOf(of)
+	for i := range groups {
+		if by := extensionOf(&groups[i]); by != nil && (own == nil || own.UID != by.UID) {
+			return fmt.Sprintf("the namespace is for the operator of the ClusterExtension %s alone: subscribe in another namespace", by.Name)
+		}
+	}
+	return ""
 }
 
 // Of returns the plans of a namespace that install a version.

@@ -26,6 +26,7 @@ import (
 	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
+	"github.com/operon-framework/operon/olm/internal/group"
 	"github.com/operon-framework/operon/olm/internal/installplan"
 	"github.com/operon-framework/operon/olm/internal/passes"
 )
@@ -92,6 +93,14 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 		out.RequeueAfter(time.Second)
 	}
 	p.health, p.rolledBack = n.health, n.givenUp(of)
+	groups, err := group.In(ctx, out, of.Namespace)
+	if err != nil {
+		return err
+	}
+	if text := installplan.Reserved(groups, of); text != "" { // else it would take over the version, and a plan could not upgrade it
+		p.stop(out, conditionResolution, installplan.ReasonExtension, text)
+		return nil
+	}
 	result, err := c.resolve(n)
 	if err != nil {
 		return err

@@ -104,6 +104,9 @@ type maker struct {
 
 // prepare reads the project and the previous bundle, and completes the options.
 func prepare(o Options) (*maker, error) {
+	if o.Version == "" {
+		return nil, errors.New("--version is required, such as --version 1.2.0")
+	}
 	if _, err := semver.Parse(o.Version); err != nil {
 		return nil, fmt.Errorf("--version %q: want a semantic version, such as 1.2.0", o.Version)
 	}

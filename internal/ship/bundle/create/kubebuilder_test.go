@@ -105,6 +105,8 @@ spec:
         args: [--leader-elect, --health-probe-bind-address=:9999, --zone=a, --size, "3"]
         env: [{name: RELATED_IMAGE_WEB_SERVER, value: "r.example.com/web:1"}, {name: POD_NAMESPACE, value: mine}]
         envFrom: [{configMapRef: {name: settings}}]
+        volumeMounts: [{name: ca, mountPath: /etc/ca}]
+      volumes: [{name: ca, configMap: {name: ca}}]
 `)
 	testaid.Write(t, filepath.Join(dir, "config/manifests/bases/a.yaml"), `
 apiVersion: operators.coreos.com/v1alpha1
@@ -114,7 +116,11 @@ spec:
   relatedImages: [{name: web-server, image: "r.example.com/old:1"}, {name: db, image: "r.example.com/db:1"}]
 `)
 	_, b := made(t, create.Options{Dir: dir})
-	container := b.CSV.Spec.Install.Spec.Deployments[0].Spec.Template.Spec.Containers[0]
+	pod := b.CSV.Spec.Install.Spec.Deployments[0].Spec.Template.Spec
+	container := pod.Containers[0]
+	if len(pod.Volumes) != 1 || pod.Volumes[0].ConfigMap == nil || len(container.VolumeMounts) != 1 || container.VolumeMounts[0].MountPath != "/etc/ca" {
+		t.Errorf("the volumes are %+v, mounted at %+v", pod.Volumes, container.VolumeMounts)
+	}
 	env := map[string]string{}
 	for _, one := range container.Env {
 		env[one.Name] = one.Value

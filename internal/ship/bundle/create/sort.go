@@ -86,7 +86,7 @@ func (s *sorter) sort(all []*unstructured.Unstructured) error {
 		return err
 	}
 	s.keep(rest, used)
-	return s.adopt()
+	return nil
 }
 
 func typed(object *unstructured.Unstructured, into any) error {

@@ -61,6 +61,12 @@ type Operator struct {
 	Scratch bool
 	// Args are additional arguments of the container.
 	Args []string
+	// Env and EnvFrom are additional environment variables of the container.
+	Env     []corev1.EnvVar
+	EnvFrom []corev1.EnvFromSource
+	// Volumes and Mounts are additional volumes of its pods, and where the container has them.
+	Volumes []corev1.Volume
+	Mounts  []corev1.VolumeMount
 	// PodAnnotations are the annotations of its pods.
 	PodAnnotations map[string]string
 	// Monitor reports that the cluster has the kind ServiceMonitor, with which Prometheus finds the metrics.

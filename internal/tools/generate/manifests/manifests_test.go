@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/local/localtest"
@@ -63,6 +65,69 @@ func TestManifests(t *testing.T) {
 		if string(got) != string(want) {
 			t.Errorf("%s is not what it was; look at the difference after go test -run TestManifests ./generate/install -rewrite", file)
 		}
+	}
+}
+
+// The environment variables and volumes that a project's own Deployment sets are those of the operator, and the arguments too unless it is built with
+// Operon. Webhooks that nothing calls stay off.
+func TestOwnDeployment(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../../../examples/memcached")); err != nil {
+		t.Fatal(err)
+	}
+	testaid.Write(t, filepath.Join(dir, "config/manager/manager.yaml"), `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: controller-manager}
+spec:
+  template:
+    spec:
+      containers:
+      - name: manager
+        args: [--size=3]
+        env:
+        - {name: VC_USER, valueFrom: {secretKeyRef: {name: vc-creds, key: VC_USER}}}
+        - {name: ENABLE_WEBHOOKS, value: "true"}
+        volumeMounts: [{name: work, mountPath: /tmp/}]
+      volumes: [{name: work, emptyDir: {sizeLimit: 1Gi}}]
+`)
+	p, err := project.Read(dir, project.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator, err := manifests.Of(p, "registry.example.com/memcached:1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator.Scratch = true
+	objects, err := operator.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &appsv1.Deployment{}
+	at := slices.IndexFunc(objects, func(one *unstructured.Unstructured) bool { return one.GetKind() == "Deployment" })
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[at].Object, made); err != nil {
+		t.Fatal(err)
+	}
+	pod := made.Spec.Template.Spec
+	container := pod.Containers[0]
+	env := map[string]corev1.EnvVar{}
+	for _, one := range container.Env {
+		env[one.Name] = one
+	}
+	if from := env["VC_USER"].ValueFrom; len(env) != 3 || len(container.Env) != 3 || from == nil || from.SecretKeyRef.Name != "vc-creds" || env["ENABLE_WEBHOOKS"].Value != "false" {
+		t.Errorf("the environment is %+v", container.Env)
+	}
+	if len(pod.Volumes) != 1 || pod.Volumes[0].Name != "work" || len(container.VolumeMounts) != 1 {
+		t.Errorf("the volumes are %+v, mounted at %+v", pod.Volumes, container.VolumeMounts)
+	}
+	if slices.Contains(container.Args, "--size=3") {
+		t.Errorf("the arguments are %q: want those of Operon", container.Args)
+	}
+	testaid.Write(t, filepath.Join(dir, "config/manager/manager.yaml"), "kind: Deployment\nmetadata: {name: a}\napiVersion: apps/v1\nspec: {replicas: many}\n")
+	if _, err := manifests.Of(p, ""); err == nil || !strings.Contains(err.Error(), "config/manager/manager.yaml:1: Deployment a: ") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Of returns the operator of a project, with its name, definitions, policies and permissions as declared in the project, and
-// defaults for everything else. It runs in the namespace NAME-system.
+// Of returns the operator of a project, with its name, definitions, policies and permissions as declared in the project, the environment variables,
+// volumes and arguments of its own Deployment in config/manager, and defaults for everything else. It runs in the namespace NAME-system.
 //
-// It fails if a Role cannot be read, and names its place.
+// It fails if a Role or that Deployment cannot be read, and names its place.
 func Of(p *project.Project, image string) (Operator, error) {
 	o := Operator{
 		Name:      p.Operator(),
@@ -29,6 +29,9 @@ func Of(p *project.Project, image string) (Operator, error) {
 	}
 	o.Namespace = o.Name + "-system"
 	o.place(p)
+	if err := o.adopt(p); err != nil {
+		return o, err
+	}
 	for _, definition := range p.CRDs {
 		o.Definitions = append(o.Definitions, definition.Unstructured)
 		o.Webhooks = o.Webhooks || definition.GetAnnotations()["operon.dev/conversion"] == "operator"

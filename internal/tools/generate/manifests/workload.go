@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,8 +39,11 @@ func AnsibleResources() corev1.ResourceRequirements {
 	}
 }
 
-// scratch is the name of the volume at /tmp.
-const scratch = "tmp"
+// scratch is the name of the volume at scratchPath.
+const (
+	scratch     = "tmp"
+	scratchPath = "/tmp"
+)
 
 // settled is the number of seconds for which a container without a readiness probe has to run, because it may exit shortly
 // after its start.
@@ -61,9 +65,9 @@ func (o Operator) deployment() *appsv1.Deployment {
 }
 
 func (o Operator) pod() corev1.PodSpec {
-	var volumes []corev1.Volume
-	if o.Scratch {
-		volumes = []corev1.Volume{{Name: scratch, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	volumes := o.Volumes
+	if o.scratches() {
+		volumes = append(slices.Clone(volumes), corev1.Volume{Name: scratch, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	}
 	return corev1.PodSpec{
 		ServiceAccountName: o.Name,
@@ -89,6 +93,7 @@ func (o Operator) container() corev1.Container {
 		Image:     o.Image,
 		Args:      o.arguments(),
 		Env:       o.environment(),
+		EnvFrom:   o.EnvFrom,
 		Ports:     o.ports(),
 		Resources: o.Resources,
 		SecurityContext: &corev1.SecurityContext{
@@ -97,13 +102,19 @@ func (o Operator) container() corev1.Container {
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 	}
-	if o.Scratch {
-		container.VolumeMounts = []corev1.VolumeMount{{Name: scratch, MountPath: "/tmp"}}
+	container.VolumeMounts = o.Mounts
+	if o.scratches() {
+		container.VolumeMounts = append(slices.Clone(o.Mounts), corev1.VolumeMount{Name: scratch, MountPath: scratchPath})
 	}
 	if !o.Unprobed {
 		container.LivenessProbe, container.ReadinessProbe = probe("/healthz", 20), probe("/readyz", 5)
 	}
 	return container
+}
+
+// scratches reports whether the container gets a writable directory, which it may have already.
+func (o Operator) scratches() bool {
+	return o.Scratch && !slices.ContainsFunc(o.Mounts, func(one corev1.VolumeMount) bool { return path.Clean(one.MountPath) == scratchPath })
 }
 
 func (o Operator) ports() []corev1.ContainerPort {
@@ -136,13 +147,25 @@ func (o Operator) arguments() []string {
 	return append(all, o.Args...)
 }
 
+// enableWebhooks is the variable by which the main packages of kubebuilder projects turn off their webhooks.
+const enableWebhooks = "ENABLE_WEBHOOKS"
+
 func (o Operator) environment() []corev1.EnvVar {
 	all := []corev1.EnvVar{{
 		Name:      "POD_NAMESPACE",
 		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}},
 	}}
 	if !o.Webhooks {
-		all = append(all, corev1.EnvVar{Name: "ENABLE_WEBHOOKS", Value: "false"})
+		all = append(all, corev1.EnvVar{Name: enableWebhooks, Value: "false"})
+	}
+	for _, own := range o.Env {
+		i := slices.IndexFunc(all, func(one corev1.EnvVar) bool { return one.Name == own.Name })
+		switch {
+		case i < 0:
+			all = append(all, own)
+		case own.Name != enableWebhooks: // nothing calls them, whatever the project says
+			all[i] = own
+		}
 	}
 	return all
 }
