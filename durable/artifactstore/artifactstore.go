@@ -18,7 +18,7 @@ import (
 // Bucket stores files by name. A name consists of letters, digits and the characters .-_/ and cannot lead
 // out of the bucket. The error for another name wraps fs.ErrInvalid.
 type Bucket interface {
-	// Put stores a file, or replaces an existing one.
+	// Put stores a file, or replaces an existing one. It reads content from its start, wherever its offset is.
 	Put(ctx context.Context, name string, content io.ReadSeeker) error
 	// Get opens a file, which the caller closes. If it does not exist, the error is fs.ErrNotExist.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
