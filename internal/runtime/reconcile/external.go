@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/internal/core/outcome"
@@ -57,7 +56,9 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 		p.entry.Events.External(deed)
 	}
 	if apierrors.IsNotFound(result.WriteErr) {
-		r.leaves(ctx, p, result)
+		if len(result.Deeds) > 0 { // an object that is gone gets no report
+			p.entry.Events.Send(r.Events, p.object.now)
+		}
 		return found, outcome.Stop(0), nil
 	}
 	if result.WriteErr != nil {
@@ -71,19 +72,6 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 		o = o.Aside()
 	}
 	return found, o, nil
-}
-
-// leaves reports what was done for an object that is gone. If its finalizers were removed during a creation, no record has the ID.
-func (r *Reconciler[T]) leaves(ctx context.Context, p *pass[T], result providers.Result) {
-	for _, deed := range result.Deeds {
-		if deed.Verb == external.Create && deed.Err == nil {
-			log.FromContext(ctx).Error(result.WriteErr, "an external resource was created for an object that is gone: delete the resource",
-				"resource", deed.Ref.String(), "id", deed.ID)
-		}
-	}
-	if len(result.Deeds) > 0 {
-		p.entry.Events.Send(r.Events, p.object.now)
-	}
 }
 
 // reachesOut reports whether something exists outside, or may exist.
