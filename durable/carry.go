@@ -51,6 +51,9 @@ func (r *Run) Carry(ctx context.Context, work func(context.Context, *Run) error)
 		return r.verdict(), nil
 	case err != nil:
 		r.begun()
+		if changed := r.complete(); changed != nil {
+			return outcome.Done(), changed // before the run is broken: the code that began it can still continue it
+		}
 		r.journal.Break(err.Error())
 	default:
 		if err := r.journal.Finish(len(r.steps)); err != nil {
@@ -81,8 +84,8 @@ func (r *Run) closePaused(ctx context.Context) (outcome.Outcome, error) {
 	if !waits {
 		return r.stopped()
 	}
-	step := r.journal.Steps[len(r.steps)]
-	return outcome.Wait(ReasonUndoing, fmt.Sprintf("the code waits before the step %s, which must be undone: %v", step.Name, later)), nil
+	message := fmt.Sprintf("the code waits before the step %s, which must be undone: %v", r.journal.Steps[len(r.steps)].Name, later)
+	return outcome.Combine(outcome.Wait(ReasonUndoing, message), outcome.Again(later.outcome.After())), nil
 }
 
 // stopped returns the outcome of a call that ended early.

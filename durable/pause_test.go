@@ -3,7 +3,9 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/internal/core/outcome"
@@ -20,6 +22,10 @@ func TestCancelWhileTheWorkWaits(t *testing.T) {
 		"waits": {
 			func(run *durable.Run) error { return run.Wait("no Secret") },
 			"wait: StepWaiting: no Secret", "wait: StepUndoing: the code waits before the step s1, which must be undone: no Secret",
+		},
+		"waits for a while": {
+			func(run *durable.Run) error { return run.WaitFor(time.Minute, "no Secret") },
+			"retry: StepWaiting: no Secret after 1m0s", "wait: StepUndoing: the code waits before the step s1, which must be undone: no Secret after 1m0s",
 		},
 		"retries": {func(run *durable.Run) error { return run.Retry(errRead) }, errRead.Error(), errRead.Error()},
 	} {
@@ -63,6 +69,9 @@ var errRead = errors.New("the read failed")
 func shown(o outcome.Outcome, err error) string {
 	if err != nil {
 		return err.Error()
+	}
+	if o.After() > 0 {
+		return fmt.Sprintf("%s after %s", o, o.After())
 	}
 	return o.String()
 }

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,8 +89,9 @@ func (r *Run) begun() {
 }
 
 // Begin states what the work is to achieve. Each different want gets its own run, and a run that has begun ends
-// before the next one begins. Begin returns the want of the current run, which may be an earlier one. Work that
-// never calls Begin is done once in the life of the object.
+// before the next one begins. Begin returns the want of the current run, which may be an earlier one. A stored want
+// is compared as a W: a new field of the type makes a difference only where it is not zero. Work that never calls
+// Begin is done once in the life of the object.
 func Begin[W any](run *Run, want W) (W, error) {
 	text, err := json.Marshal(want)
 	if err != nil {
@@ -97,6 +99,12 @@ func Begin[W any](run *Run, want W) (W, error) {
 	}
 	if len(run.steps) > 0 {
 		return want, run.halt(&journal.ChangedError{Why: "what the work is for was said after its first step"})
+	}
+	var stored W
+	if j := run.journal; j != nil && json.Unmarshal([]byte(j.Input), &stored) == nil {
+		if again, err := json.Marshal(stored); err == nil && bytes.Equal(again, text) {
+			text = []byte(j.Input) // stored before the type got, or lost, a field
+		}
 	}
 	current := run.begin(string(text))
 	var now W
@@ -137,6 +145,11 @@ func Current[W any](run *Run) (want W, ok bool, err error) {
 // the error. Wait does not delay the undoing of steps that the code reached before it.
 func (r *Run) Wait(message string) error {
 	return r.pause(&suspended{outcome.Wait(ReasonWaiting, message)})
+}
+
+// WaitFor is Wait for something that sends no event: the work is also called again after the duration.
+func (r *Run) WaitFor(after time.Duration, message string) error {
+	return r.pause(&suspended{outcome.Retry(max(after, time.Millisecond), ReasonWaiting, message)})
 }
 
 // Retry ends the call before the next step with an error that may be temporary, such as that of a read. Any other

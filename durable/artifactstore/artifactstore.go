@@ -18,7 +18,7 @@ import (
 // Bucket stores files by name. A name consists of letters, digits and the characters .-_/ and cannot lead
 // out of the bucket. The error for another name wraps fs.ErrInvalid.
 type Bucket interface {
-	// Put stores a file, or replaces an existing one.
+	// Put stores a file, or replaces an existing one. It reads content from its start, wherever its offset is.
 	Put(ctx context.Context, name string, content io.ReadSeeker) error
 	// Get opens a file, which the caller closes. If it does not exist, the error is fs.ErrNotExist.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
@@ -50,7 +50,7 @@ func check(name string) error {
 	return nil
 }
 
-// partial is the suffix of a file that is being written. Before it comes a word that no other writer has: a process that was frozen may continue to
+// partial is the suffix of a file that is being written. Before it comes a number that no other writer has: a process that was frozen may continue to
 // write when its successor does the same.
 const partial = ".part"
 
@@ -116,11 +116,17 @@ func sync(directory string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// removePartial removes what interrupted calls of Put for a path have left. A name contains no character that has a meaning in a pattern.
+// removePartial removes what interrupted calls of Put for a path have left. What is being written for a longer name has more than a number
+// after the path.
 func removePartial(path string) error {
-	left, err := filepath.Glob(path + ".*" + partial)
-	for _, one := range left {
-		err = errors.Join(err, remove(one))
+	files, err := os.ReadDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, file := range files {
+		if name, cut := strings.CutSuffix(file.Name(), partial); cut && strings.TrimRight(name, "0123456789") == filepath.Base(path)+"." {
+			err = errors.Join(err, remove(filepath.Join(filepath.Dir(path), file.Name())))
+		}
 	}
 	return err
 }

@@ -140,6 +140,34 @@ func TestTwoWritersOfOneFile(t *testing.T) {
 	}
 }
 
+// A file whose name begins with that of another one is not touched when the other one is written and deleted, in a directory with any
+// character in its path.
+func TestWriterOfALongerName(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "a[b")
+	left := filepath.Join(folder, "db.7.part") // of an interrupted call
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(left, []byte("half"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	f := Directory(folder)
+	begun, thaw, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- f.Put(t.Context(), "db.tar", &frozen{Reader: strings.NewReader("the archive"), begun: begun, thaw: thaw})
+	}()
+	<-begun
+	err := errors.Join(f.Put(t.Context(), "db", strings.NewReader("the database")), f.Delete(t.Context(), "db"))
+	close(thaw)
+	if err := errors.Join(err, <-ended); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, f, "db.tar"); got != "the archive" {
+		t.Errorf("it holds %q", got)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what an interrupted call has left is there: %v", err)
+	}
+}
+
 // frozen stops after its first bytes until thaw is closed.
 type frozen struct {
 	*strings.Reader

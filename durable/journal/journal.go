@@ -146,14 +146,11 @@ type Step struct {
 	NextAt *metav1.MicroTime `json:"nextAt,omitempty"`
 }
 
-// New returns the journal of the n-th run of an object.
+// New returns the journal of the n-th run of an object, with an ID that reveals neither. After a user has removed a journal, runs are
+// counted from 1 again. Their start makes their IDs, and so the keys of their steps, different from those of earlier runs.
 func New(object string, n int32, input string, now time.Time) *Journal {
-	return &Journal{Version: Version, Run: n, ID: identify(object, n), Phase: Running, Input: input, StartedAt: at(now)}
-}
-
-// identify returns an ID of the n-th run of an object that reveals neither.
-func identify(object string, n int32) string {
-	return digest(object, strconv.Itoa(int(n)))
+	id := digest(object, strconv.Itoa(int(n)), strconv.FormatInt(now.UnixNano(), 10))
+	return &Journal{Version: Version, Run: n, ID: id, Phase: Running, Input: input, StartedAt: at(now)}
 }
 
 // Key returns the idempotency key of a step: 32 hexadecimal digits, which are the same in each attempt of the step

@@ -63,20 +63,28 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
-// Each step, and each run, has its own key.
+// Each step, and each run, has its own key, also if the journal of an earlier run was removed. A stored journal keeps its keys.
 func TestKey(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, object := range []string{"a", "b"} {
 		for _, run := range []int32{1, 2, 11} {
-			for _, step := range []string{"dump", "upload"} {
-				key := journal.New(object, run, "", time.Now()).Key(step)
-				if len(key) != 32 || seen[key] || key != journal.New(object, run, "x", time.Time{}).Key(step) {
-					t.Errorf("the key of %s in run %d of %s is %q, which is not its own", step, run, object, key)
+			for began := range 2 {
+				j := journal.New(object, run, "", time.Unix(int64(began), 0))
+				for _, step := range []string{"dump", "upload"} {
+					key := j.Key(step)
+					if len(key) != 32 || seen[key] || key != j.DeepCopy().Key(step) {
+						t.Errorf("the key of %s in run %d of %s is %q, which is not its own", step, run, object, key)
+					}
+					seen[key] = true
 				}
-				seen[key] = true
 			}
 		}
+	}
+	released := &journal.Journal{}
+	text := `{"version":1,"run":1,"id":"4d6c9c1a2f0b8e7d5a3b1c9d8e7f6a5b","phase":"Running"}`
+	if err := json.Unmarshal([]byte(text), released); err != nil || released.Key("dump") != "7ee7af0bfb17763bd50ec3a56bb770ca" {
+		t.Errorf("the key of a stored run is %s, %v", released.Key("dump"), err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,6 +112,30 @@ func TestSaveAndLoad(t *testing.T) {
 	})
 	if o.Kind() != outcome.KindDone || <-loaded != long {
 		t.Errorf("it came to %v, or something else was loaded", o)
+	}
+}
+
+// shelf is a store that reads content as it gets it.
+type shelf struct {
+	steps.Files
+	content bytes.Buffer
+}
+
+func (s *shelf) Put(_ context.Context, _ string, content io.ReadSeeker) error {
+	_, err := io.Copy(&s.content, content)
+	return err
+}
+
+// A store of another package gets the content at its start.
+func TestSaveInAnyStore(t *testing.T) {
+	t.Parallel()
+	connection, files := pod(t, func(_ []string, _ io.Reader, stdout, _ io.Writer) int { fmt.Fprint(stdout, "a row"); return 0 }), &shelf{}
+	o := carry(t, connection, "", func(ctx context.Context, run *durable.Run) error {
+		_, err := durable.Do(ctx, run, steps.Save("save", command, files, "all"))
+		return err
+	})
+	if got := files.content.String(); o.Kind() != outcome.KindDone || got != "a row" {
+		t.Errorf("it came to %v, and stored %q", o, got)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 
 // Files stores files. An artifactstore.Bucket implements it. An error that wraps fs.ErrInvalid reports that no file can
 // have the name. If Files also has the method Check(name string) error, names are checked before anything is done.
+//
+// Put stores what it reads from content, which is at its start. It may seek back to the start to read it again.
 type Files interface {
 	Put(ctx context.Context, name string, content io.ReadSeeker) error
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
@@ -44,6 +46,9 @@ func Save(name string, command Command, files Files, file string) durable.Step[s
 				return "", err
 			}
 			if _, err := command.run(ctx, a, nil, written); err != nil {
+				return "", err
+			}
+			if _, err := written.Seek(0, io.SeekStart); err != nil {
 				return "", err
 			}
 			return keyed(a.Key), invalidFails(files.Put(ctx, keyed(a.Key), written))

@@ -39,8 +39,9 @@ type Offer struct {
 
 // Runner composes Actions by executing them.
 type Runner struct {
-	offers map[schema.GroupKind]Offer
-	turns  turns
+	offers  map[schema.GroupKind]Offer
+	turns   turns
+	running running
 }
 
 // NewRunner returns a runner for the actions that are offered for kinds. reader reads Actions from the operator's caches,
@@ -98,6 +99,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	if j := run.Journal(); j != nil && j.Phase.Over() {
 		return nil // regardless of what has happened to its target since
 	}
+	defer r.running.end(a)
 	offer := r.offers[a.Spec.Target.GroupKind()]
 	do := offer.Do[a.Spec.Action]
 	if do == nil {
@@ -127,6 +129,9 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 			return err
 		}
 	}
+	if err := r.running.begin(a, run); err != nil {
+		return err
+	}
 	return do(ctx, target, &Context{Run: run, Name: a.Name, Parameters: given.Parameters, Artifacts: given.Artifacts})
 }
 
@@ -148,6 +153,9 @@ func (r *Runner) begin(ctx context.Context, a *v1alpha1.Action, run *durable.Run
 		return given, err
 	}
 	if err := r.turns.take(ctx, a, run); err != nil {
+		return given, err
+	}
+	if err := r.running.begin(a, run); err != nil {
 		return given, err
 	}
 	return durable.Begin(run, given)

@@ -21,6 +21,7 @@ import (
 	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/durable/journal"
 	"github.com/operon-framework/operon/internal/testing/boxtest"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // acting is a composer of Boxes that has actions.
@@ -197,6 +198,45 @@ func TestActionsAtOnce(t *testing.T) {
 	d.Must(d.Client.Create(t.Context(), signal))
 	for _, a := range all {
 		d.comes(a, journal.Succeeded, "Ready", "")
+	}
+}
+
+// If an Action is deleted whose steps need not be undone, the context of its current step ends, and no other Action begins before that step has ended.
+func TestActionAfterOneThatIsDeleted(t *testing.T) {
+	t.Parallel()
+	for name, serve := range map[string]func(*deeds, acting){
+		"one replica": func(d *deeds, acts acting) { d.Run(acts) },
+		"shared":      func(d *deeds, acts acting) { d.Share(acts, 8) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDeeds(t)
+			running, stopped, thaw := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			goOn := sync.OnceFunc(func() { close(thaw) })
+			serve(d, acting{boxtest.Nothing, operon.Actions[*boxtest.Box]{"work": func(ctx context.Context, _ *boxtest.Box, act *operon.ActionContext) error {
+				return boxtest.DoAll(ctx, act.Run, durable.Step[string]{Name: act.Name, Do: func(ctx context.Context, _ *durable.Attempt) (string, error) {
+					if act.Name == "first" {
+						close(running)
+						<-ctx.Done()
+						close(stopped)
+						<-thaw
+					}
+					return "", nil
+				}})
+			}}})
+			t.Cleanup(goOn)
+			d.Box("one", nil)
+			first := d.ask("first", v1alpha1.ActionSpec{Action: "work"})
+			localtest.Receive(t, "the step of the first", running)
+			second := d.ask("second", v1alpha1.ActionSpec{Action: "work"})
+			d.comes(second, "", durable.ReasonWaiting, "the Action first is running on Box one")
+			d.Must(d.Client.Delete(t.Context(), first))
+			d.Gone(first)
+			localtest.Receive(t, "the end of the context of the first", stopped)
+			d.comes(second, "", durable.ReasonWaiting, "a deleted Action is still running on Box one")
+			goOn()
+			d.comes(second, journal.Succeeded, "Ready", "")
+		})
 	}
 }
 

@@ -3,9 +3,12 @@ package action
 import "time"
 
 // timing holds the durations of this package.
-var timing = struct{ catchUp, defaultDeadline, minDeadline, ahead time.Duration }{
+var timing = struct{ catchUp, lookAgain, defaultDeadline, minDeadline, ahead time.Duration }{
 	// catchUp is how far a list may lag behind.
 	catchUp: 10 * time.Second,
+
+	// lookAgain is how often an Action checks whether a deleted one still runs.
+	lookAgain: time.Second,
 
 	// defaultDeadline is how late a scheduled Action may be created.
 	defaultDeadline: 10 * time.Minute,

@@ -64,6 +64,23 @@ func (t *alone) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 
 func (t *alone) leave(context.Context, *v1alpha1.Action) error { return nil }
 
+// running contains the UID of the Action that this process is executing on each target. If that was deleted, no list shows it, but its
+// current step may take a while to end.
+type running struct{ sync.Map }
+
+// begin records that an Action is executed. If another one still is, it returns an error that the work must return.
+func (r *running) begin(a *v1alpha1.Action, run *durable.Run) error {
+	if other, found := r.LoadOrStore(taken{a.Namespace, a.Spec.Target}, a.UID); found && other != a.UID {
+		return run.WaitFor(timing.lookAgain, fmt.Sprintf("a deleted Action is still running on %s %s", a.Spec.Target.Kind, a.Spec.Target.Name))
+	}
+	return nil
+}
+
+// end records that an Action is no longer executed.
+func (r *running) end(a *v1alpha1.Action) {
+	r.CompareAndDelete(taken{a.Namespace, a.Spec.Target}, a.UID)
+}
+
 // begun reports whether an Action has begun and is not over.
 func begun(a *v1alpha1.Action) bool { return a.Status.Journal != nil && !over(a) }
 

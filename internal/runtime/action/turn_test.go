@@ -272,6 +272,34 @@ func TestArtifactsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A process executes one Action at a time on a target, even if a deleted one is in no list.
+func TestRunning(t *testing.T) {
+	t.Parallel()
+	var all running
+	begin := func(a *v1alpha1.Action) string {
+		if err := all.begin(a, durable.New(durable.Config{})); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	a, b, elsewhere := asked("a", "one"), asked("b", "one"), asked("c", "two")
+	for _, c := range []struct {
+		what func() string
+		want string
+	}{
+		{func() string { return begin(a) }, ""},
+		{func() string { return begin(a) }, ""},
+		{func() string { return begin(elsewhere) }, ""},
+		{func() string { return begin(b) }, "a deleted Action is still running on Box one"},
+		{func() string { all.end(b); return begin(b) }, "a deleted Action is still running on Box one"},
+		{func() string { all.end(a); return begin(b) }, ""},
+	} {
+		if got := c.what(); got != c.want {
+			t.Errorf("it is told %q, want %q", got, c.want)
+		}
+	}
+}
+
 // Actions on the kinds of other operators are ignored.
 func TestServes(t *testing.T) {
 	t.Parallel()

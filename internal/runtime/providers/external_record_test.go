@@ -2,7 +2,9 @@ package providers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -147,6 +149,27 @@ func TestExternalMarkBeforeMaking(t *testing.T) {
 		t.Error("a reconcile ended without having noted what it made")
 	}
 	w.Must(k.holds(2, "small", "small")(t.Context()))
+}
+
+// If the owner and its finalizers are removed during a creation, the ID of the new resource is logged and sent as an event: no record has it.
+func TestExternalOwnerIsGoneDuringMaking(t *testing.T) {
+	t.Parallel()
+	w, k := newFixture(t), newKeeper()
+	w.Box("one", map[string]string{"a": "small"})
+	k.making = func() {
+		b, strip := &boxtest.Box{ObjectMeta: w.Meta("one")}, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := errors.Join(w.Client.Delete(w.Context(), b), w.Client.Patch(w.Context(), b, strip)); err != nil {
+			w.Error(err)
+		}
+	}
+	logged, how := boxtest.Logged(slog.LevelError)
+	w.RunLogging(how, k)
+	w.Event("ExternalCreated", "cell/a", "cell-1")
+	line := `"msg":"an external resource was created for an object that is gone: delete the resource"`
+	if all := logged.All(); !boxtest.HasAll(all, []string{line, `"resource":"cell/a"`, `"id":"cell-1"`}) {
+		t.Errorf("logged is %s", all)
+	}
+	w.Must(k.holds(1, "small")(t.Context()))
 }
 
 // A tenant who writes the ID of another tenant's cell to a record can neither change, nor delete, nor read that cell.

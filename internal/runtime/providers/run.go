@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/external"
@@ -377,6 +378,11 @@ func (r *run) edit(ctx context.Context, items []*item) {
 	}
 	if err := r.Write(ctx, r.Record); err != nil {
 		r.err = errors.Join(r.err, err)
+		for _, it := range items {
+			if it.Made != "" && apierrors.IsNotFound(err) { // its finalizers were removed in the meantime
+				log.FromContext(ctx).Error(err, "an external resource was created for an object that is gone: delete the resource", "resource", it.Ref.String(), "id", it.Made)
+			}
+		}
 		return
 	}
 	for _, it := range items {

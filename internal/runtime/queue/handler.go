@@ -15,9 +15,9 @@ import (
 )
 
 // Handler returns the event handler of the managed objects: it records why an object is reconciled, and queues
-// it. An update that isOwn reports to be the operator's own write is not queued. Every update is shown to seen
-// first.
-func (t *Triggers) Handler(seen func(client.Object), isOwn func(before, after client.Object) bool) handler.EventHandler {
+// it. An update that isOwn reports to be the operator's own write is not queued. Every update and deletion is shown
+// to seen first.
+func (t *Triggers) Handler(seen func(object client.Object, gone bool), isOwn func(before, after client.Object) bool) handler.EventHandler {
 	queue := func(to workqueue.TypedRateLimitingInterface[reconcile.Request], object client.Object, kind trigger.Kind) {
 		key := client.ObjectKeyFromObject(object)
 		t.Add(key, trigger.Cause{Kind: kind, At: time.Now()})
@@ -32,12 +32,16 @@ func (t *Triggers) Handler(seen func(client.Object), isOwn func(before, after cl
 			queue(to, e.Object, kind)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, to workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			seen(e.ObjectNew)
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // a watch that was interrupted shows a deletion and a creation as one change
+				seen(e.ObjectOld, true)
+			}
+			seen(e.ObjectNew, false)
 			if !isOwn(e.ObjectOld, e.ObjectNew) {
 				queue(to, e.ObjectNew, changeOf(e.ObjectOld, e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, to workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			seen(e.Object, true)
 			queue(to, e.Object, trigger.Deleted)
 		},
 	}

@@ -19,9 +19,14 @@ import (
 func TestHandlerRecordsTriggers(t *testing.T) {
 	t.Parallel()
 	var triggers Triggers
-	shown := 0
+	shown, gone := 0, 0
 	handler := triggers.Handler(
-		func(client.Object) { shown++ },
+		func(_ client.Object, deleted bool) {
+			shown++
+			if deleted {
+				gone++
+			}
+		},
 		func(_, after client.Object) bool { return after.GetResourceVersion() == "own" },
 	)
 	object := func(version string, generation int64) *corev1.ConfigMap {
@@ -45,6 +50,11 @@ func TestHandlerRecordsTriggers(t *testing.T) {
 		{"an own write", func() {
 			handler.Update(t.Context(), event.UpdateEvent{ObjectOld: object("2", 2), ObjectNew: object("own", 2)}, work)
 		}, ""},
+		{"another object of this name", func() {
+			other := object("3", 2)
+			other.UID = "v"
+			handler.Update(t.Context(), event.UpdateEvent{ObjectOld: object("2", 2), ObjectNew: other}, work)
+		}, trigger.Created},
 		{"a deletion", func() { handler.Delete(t.Context(), event.DeleteEvent{Object: object("3", 2)}, work) }, trigger.Deleted},
 	}
 	for _, e := range events {
@@ -62,7 +72,7 @@ func TestHandlerRecordsTriggers(t *testing.T) {
 			t.Errorf("%s: %v is queued for %v, want %s", e.name, request, causes, e.want)
 		}
 	}
-	if shown != 2 {
-		t.Errorf("%d updates were shown, want 2", shown)
+	if shown != 5 || gone != 2 {
+		t.Errorf("%d objects were shown, %d of them as deleted, want 5 and 2", shown, gone)
 	}
 }

@@ -56,7 +56,10 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 		p.entry.Events.External(deed)
 	}
 	if apierrors.IsNotFound(result.WriteErr) {
-		return found, outcome.Stop(0), nil // it was deleted before anything was created
+		if len(result.Deeds) > 0 { // an object that is gone gets no report
+			p.entry.Events.Send(r.Events, p.object.now)
+		}
+		return found, outcome.Stop(0), nil
 	}
 	if result.WriteErr != nil {
 		return found, outcome.Done(), result.WriteErr

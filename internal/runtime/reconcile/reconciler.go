@@ -193,9 +193,9 @@ func (r *Reconciler[T]) Trigger(key types.NamespacedName, why trigger.Cause) {
 // Handler returns the event handler that queues the objects of the reconciler's kind for their watch events,
 // except for those of the status and of own finalizers that their own reconciles wrote.
 func (r *Reconciler[T]) Handler() handler.EventHandler {
-	seen := func(object client.Object) {
-		if unwanted(r.Roles, object) {
-			r.objects.stopWork(client.ObjectKeyFromObject(object))
+	seen := func(object client.Object, gone bool) {
+		if gone || unwanted(r.Roles, object) {
+			r.objects.stopWork(object)
 		}
 		if orphans(object) {
 			r.objects.orphan(client.ObjectKeyFromObject(object), object.GetUID())

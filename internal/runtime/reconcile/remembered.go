@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/dueling"
@@ -44,8 +45,8 @@ type remembered struct {
 	cleanedUp bool
 	// orphaned is the UID of the object if it is deleted without its children: garbage collection removes the finalizer that says so.
 	orphaned types.UID
-	// stopWork ends the running step of the object's work; nil means that none runs.
-	stopWork context.CancelFunc
+	// stopWork ends the running step of the work on the object with a UID; nil means that none runs.
+	stopWork func(types.UID)
 }
 
 // get returns the stored data about an object.
@@ -88,14 +89,18 @@ func (o *objects) orphaned(key types.NamespacedName, uid types.UID) bool {
 }
 
 // beginWork returns a context that ends when the work on an object is no longer wanted.
-func (o *objects) beginWork(of *remembered) (unwanted context.Context, done func()) {
+func (o *objects) beginWork(of *remembered, uid types.UID) (unwanted context.Context, done func()) {
 	unwanted, cancel := context.WithCancel(context.Background())
-	set := func(stop context.CancelFunc) {
+	set := func(stop func(types.UID)) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		of.stopWork = stop
 	}
-	set(cancel)
+	set(func(of types.UID) {
+		if of == uid { // the event of an earlier object of the name may come late
+			cancel()
+		}
+	})
 	return unwanted, func() {
 		set(nil)
 		cancel()
@@ -103,11 +108,11 @@ func (o *objects) beginWork(of *remembered) (unwanted context.Context, done func
 }
 
 // stopWork ends the running step of an object's work, if any.
-func (o *objects) stopWork(key types.NamespacedName) {
+func (o *objects) stopWork(object client.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if known := o.known[key]; known != nil && known.stopWork != nil {
-		known.stopWork()
+	if known := o.known[client.ObjectKeyFromObject(object)]; known != nil && known.stopWork != nil {
+		known.stopWork(object.GetUID())
 	}
 }
 

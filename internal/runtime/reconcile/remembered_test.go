@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -92,16 +93,20 @@ func TestWorkIsStoppedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	var all objects
 	key := types.NamespacedName{Name: "a"}
-	all.stopWork(key) // nothing runs
-	unwanted, done := all.beginWork(all.get(key))
-	all.stopWork(types.NamespacedName{Name: "b"})
-	if unwanted.Err() != nil {
-		t.Error("the work ended with that of another object")
+	object := func(name string, uid types.UID) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
 	}
-	all.stopWork(key)
+	all.stopWork(object("a", "2")) // nothing runs
+	unwanted, done := all.beginWork(all.get(key), "2")
+	for _, other := range []*metav1.PartialObjectMetadata{object("b", "2"), object("a", "1")} {
+		if all.stopWork(other); unwanted.Err() != nil {
+			t.Errorf("the work ended with that of %s, UID %s", other.Name, other.UID)
+		}
+	}
+	all.stopWork(object("a", "2"))
 	if unwanted.Err() == nil {
 		t.Error("the work continues")
 	}
 	done()
-	all.stopWork(key)
+	all.stopWork(object("a", "2"))
 }

@@ -43,7 +43,7 @@ func (r *Reconciler[T]) carry(ctx context.Context, p *pass[T], work func(context
 	if field == nil {
 		return outcome.Done(), errNoJournal(object.now)
 	}
-	unwanted, end := r.objects.beginWork(p.known)
+	unwanted, end := r.objects.beginWork(p.known, object.now.GetUID())
 	defer end()
 	run := durable.New(durable.Config{
 		Object:  string(object.now.GetUID()),
@@ -63,7 +63,7 @@ func (r *Reconciler[T]) carry(ctx context.Context, p *pass[T], work func(context
 	if errors.Is(err, durable.ErrSuperseded) {
 		return outcome.Stop(timing.supersededRetry), nil // this reconcile has nothing to report either
 	}
-	if workMistake(err) == "" { // also after an error, such as that of a read before the next step: what is done must not be done again
+	if !is[*journal.UnreadableError](err) && !is[*LostJournalError](err) { // what is done must not be done again, whatever failed after it
 		*field = run.Journal()
 	}
 	return o, err

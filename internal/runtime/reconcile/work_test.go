@@ -195,6 +195,73 @@ func TestWorkOnAnObjectThatGoes(t *testing.T) {
 	}
 }
 
+// The deletion of an object without finalizers stops the running step, too.
+func TestWorkOnAnObjectThatIsGoneAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	running, ended := make(chan struct{}), make(chan struct{})
+	w.Run(boxtest.Workflow{ComposeFunc: boxtest.Nothing, Work: func(ctx context.Context, _ *boxtest.Box, run *durable.Run) error {
+		return boxtest.DoAll(ctx, run, durable.Step[string]{Name: "long", Do: func(ctx context.Context, _ *durable.Attempt) (string, error) {
+			close(running)
+			<-ctx.Done()
+			close(ended)
+			return "", ctx.Err()
+		}})
+	}})
+	b := w.Box("one", nil)
+	localtest.Receive(t, "the long step", running)
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Gone(b)
+	localtest.Receive(t, "the end of the long step", ended)
+}
+
+// A step that is done does not run again because of a mistake in the code after it.
+func TestMistakeAfterAStep(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	var d boxtest.Record
+	var calls atomic.Int64
+	w.Run(boxtest.Workflow{ComposeFunc: boxtest.Nothing, Work: func(ctx context.Context, _ *boxtest.Box, run *durable.Run) error {
+		calls.Add(1)
+		return boxtest.DoAll(ctx, run, d.Step("same", nil), d.Step("same", nil))
+	}})
+	b := w.Box("one", nil)
+	w.Ready(b, metav1.ConditionFalse, "StepsChanged", `two steps are named "same"`)
+	for calls.Load() < 3 {
+		before := calls.Load()
+		w.Poke(b)
+		w.Eventually("another reconcile", func(context.Context) error {
+			if calls.Load() > before {
+				return nil
+			}
+			return errors.New("none yet")
+		})
+	}
+	if want := []string{"do same"}; !slices.Equal(d.All(), want) {
+		t.Errorf("the steps did %q, want %q", d.All(), want)
+	}
+}
+
+// If a user removes the journal of a workflow, it starts over with other keys: what it left is not mistaken for what it does now.
+func TestKeysWithoutTheJournal(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	keys := make(chan string, 9)
+	w.Run(boxtest.Workflow{ComposeFunc: boxtest.Nothing, Work: func(ctx context.Context, _ *boxtest.Box, run *durable.Run) error {
+		return boxtest.DoAll(ctx, run, durable.Step[string]{Name: "only", Do: func(_ context.Context, a *durable.Attempt) (string, error) {
+			keys <- a.Key
+			return a.Key, nil
+		}})
+	}})
+	b := w.Box("one", nil)
+	w.IsReady(b)
+	before := localtest.Receive(t, "the first key", keys)
+	w.Must(w.Client.Status().Patch(t.Context(), b, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"journal":null}}`))))
+	if after := localtest.Receive(t, "the second key", keys); after == before {
+		t.Errorf("both runs have the key %s", after)
+	}
+}
+
 // A journal that a newer operator wrote is reported and not changed.
 func TestNewerJournal(t *testing.T) {
 	t.Parallel()
