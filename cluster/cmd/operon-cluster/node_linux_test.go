@@ -162,10 +162,16 @@ func TestContainers(t *testing.T) {
 	t.Run("the API server", func(t *testing.T) {
 		h.must("kubectl", "create", "rolebinding", "reads", "--clusterrole=view", "--serviceaccount=default:default")
 		h.await("the API server knows of the rights", shows("yes"), "auth", "can-i", "list", "pods", "--as", "system:serviceaccount:default:default")
-		h.apply(pod("api", "api", "pods", "secrets"))
+		const kubelet = "https://198.18.128.1:10250/pods"
+		h.apply(pod("api", "api", "pods", "secrets", kubelet))
 		h.must("kubectl", "wait", "pod/api", "--for=jsonpath={.status.phase}=Succeeded", within)
-		if log := h.must("kubectl", "logs", "api"); log != "pods 200 OK\nsecrets 403 Forbidden\n" {
+		if log := h.must("kubectl", "logs", "api"); log != "pods 200 OK\nsecrets 403 Forbidden\n"+kubelet+" 403 Forbidden\n" {
 			t.Errorf("log: %q", log)
+		}
+	})
+	t.Run("no kubelet without authentication", func(t *testing.T) {
+		if r := h.run("kubectl", "exec", "web", "--", "/app", "get", "http://198.18.128.1:10255/pods"); r.code == 0 || !strings.Contains(r.stderr, "connection refused") {
+			t.Errorf("the kubelet's port for reading: %+v", r)
 		}
 	})
 	t.Run("ports", func(t *testing.T) { reachesPorts(t, h, facts.Published) })

@@ -56,6 +56,10 @@ func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settin
 	c.TLSCertFile, c.TLSPrivateKeyFile = dir.ServingCert(), dir.ServingKey()
 	c.Authentication.X509.ClientCAFile = dir.Authority()
 	c.Authentication.Anonymous.Enabled = false
+	// The defaults would allow each pod to read the specs of all pods, and each user with a certificate to run commands in them.
+	c.ReadOnlyPort = 0
+	c.Authentication.Webhook.Enabled = true
+	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
 
 	c.ContainerRuntimeEndpoint = "unix://" + dir.Socket()
 	c.ImageServiceEndpoint = c.ContainerRuntimeEndpoint
