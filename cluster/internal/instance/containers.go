@@ -46,12 +46,6 @@ func startContainers(f folder, spec Spec, use *activity, i *images, ports []publ
 	return c
 }
 
-// simulatedTaint returns the taint that keeps pods off simulated nodes unless they tolerate it, in clusters that also have a
-// node that runs containers.
-func simulatedTaint() *corev1.Taint {
-	return &corev1.Taint{Key: sim.NodeLabel, Value: "true", Effect: corev1.TaintEffectNoSchedule}
-}
-
 // serveEgress connects the API server with the network of the node. Other addresses are reached through this machine, as in
 // clusters without such a node: the operators that `operon up` runs serve their webhooks on loopback.
 func (c *containers) serveEgress(ctx context.Context, f folder) error {
@@ -282,6 +276,23 @@ func (c *containers) publishImages(ctx context.Context) error {
 		return nil
 	}
 	return c.images.publish(ctx, c.client)
+}
+
+// emptyClaims lists the claims whose volumes were created by a cluster without a node that runs containers. They have no
+// contents, and the source of a volume cannot be changed.
+func (c *containers) emptyClaims(ctx context.Context) ([]string, error) {
+	volumes, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from any version: they are old
+	if err != nil {
+		return nil, fmt.Errorf("list volumes: %w", err)
+	}
+	var claims []string
+	for _, volume := range volumes.Items {
+		csi, claim := volume.Spec.CSI, volume.Spec.ClaimRef
+		if csi != nil && csi.Driver == sim.VolumeDriver && claim != nil {
+			claims = append(claims, claim.Namespace+"/"+claim.Name)
+		}
+	}
+	return claims, nil
 }
 
 // ended returns a channel that is closed when the process of the node has ended. Without a node, it is never closed.

@@ -45,6 +45,9 @@ type Facts struct {
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 	ReadySeconds float64   `json:"readySeconds,omitempty"`
 	Log          string    `json:"log,omitempty"`
+	// EmptyClaims are claims whose volumes have no contents, so containers cannot mount them: they were created by a cluster with
+	// simulated nodes only. In the form NAMESPACE/NAME.
+	EmptyClaims []string `json:"emptyClaims,omitempty"`
 	// Crash is set by Up if the previous process of the cluster was killed or crashed: a sentence with the reason.
 	Crash string `json:"crash,omitempty"`
 	// MergedInto is the kubeconfig to which the context of the cluster was added. Down removes it from there.

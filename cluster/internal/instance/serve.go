@@ -115,7 +115,7 @@ func (s *server) start(ctx context.Context) error {
 	if !deadline.Stop() {
 		return fmt.Errorf("not ready after %s", timing.startDeadline)
 	}
-	return s.publish()
+	return s.publish(ctx)
 }
 
 func (s *server) startComponents(ctx context.Context) error {
@@ -194,9 +194,11 @@ func (s *server) startNodes(ctx context.Context) error {
 		Serving:  serving,
 		ClientCA: s.plane.Authorities(),
 	}
-	if s.spec.Node == Container {
-		config.Pods, config.Taint = settings.SimulatedPods, simulatedTaint()
+	if s.spec.Node == Container || s.spec.Data != "" { // a retained state may have volumes with contents
 		config.Volumes = s.spec.volumes(s.folder)
+	}
+	if s.spec.Node == Container {
+		config.Pods, config.Tainted, config.Contents = settings.SimulatedPods, true, true
 	}
 	s.nodes, err = sim.Start(ctx, config)
 	return err
@@ -221,7 +223,7 @@ func (s *server) lockData() error {
 	return err
 }
 
-func (s *server) publish() error {
+func (s *server) publish(ctx context.Context) error {
 	if err := s.plane.WriteKubeconfig(s.folder.kubeconfig(), contextName(s.folder.name)); err != nil {
 		return err
 	}
@@ -253,6 +255,9 @@ func (s *server) publish() error {
 		facts.Registry = s.containers.images.address
 		for _, p := range s.containers.published {
 			facts.Published = append(facts.Published, p.String())
+		}
+		if facts.EmptyClaims, err = s.containers.emptyClaims(ctx); err != nil {
+			return err
 		}
 	}
 	if s.spec.TTL.Duration > 0 {

@@ -72,8 +72,8 @@ func (s *Sim) newNode(name string) *corev1.Node {
 		corev1.LabelArchStable:   runtime.GOARCH,
 		corev1.LabelInstanceType: "simulated",
 	}}}
-	if s.cfg.Taint != nil {
-		node.Spec.Taints = []corev1.Taint{*s.cfg.Taint}
+	if s.cfg.Tainted {
+		node.Spec.Taints = []corev1.Taint{Taint()}
 	}
 	return node
 }
@@ -173,10 +173,23 @@ func (n *nodes) seen(node *corev1.Node) {
 
 func (n *nodes) note(node *corev1.Node) {
 	n.states[node.Name] = wantsNode(node)
-	if n.waiting.Len() == 0 || n.stateOf(node) != wantsNode(node) {
+	if n.stateOf(node) == wantsNode(node) {
+		n.stopWaiting(node.Name)
+	}
+}
+
+// settle stops waiting for a node that will not reach its desired state.
+func (n *nodes) settle(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stopWaiting(name)
+}
+
+func (n *nodes) stopWaiting(name string) {
+	if !n.waiting.Has(name) {
 		return
 	}
-	if n.waiting.Delete(node.Name); n.waiting.Len() == 0 {
+	if n.waiting.Delete(name); n.waiting.Len() == 0 {
 		close(n.settled)
 	}
 }
@@ -234,7 +247,7 @@ func (p *podsOfNodes) follow(ctx context.Context, name string, state nodeState) 
 		return fmt.Errorf("list the pods of node %s: %w", name, err)
 	}
 	for i := range pods.Items {
-		p.feed.offer(&pods.Items[i])
+		p.feed.remind(&pods.Items[i])
 	}
 	return nil
 }

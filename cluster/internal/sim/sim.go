@@ -33,6 +33,7 @@ type Sim struct {
 	cfg    Config
 	client kubernetes.Interface
 	cancel context.CancelFunc
+	nodes  *nodes
 	group  sync.WaitGroup
 }
 
@@ -86,40 +87,43 @@ func (s *Sim) start(ctx context.Context) error {
 		return err
 	}
 	s.run(ctx, endpoint.serve)
-	nodes, pods, err := s.newMachines(ctx, endpoint.port(), version.GitVersion)
+	pods, err := s.newMachines(ctx, endpoint.port(), version.GitVersion)
 	if err != nil {
 		return err
 	}
 	if err := s.Restore(ctx); err != nil {
 		return err
 	}
-	s.run(ctx, nodes.hearts.run)
-	s.run(ctx, newFeed(s.watch("nodes", simulated), nodes, nodeWorkers, s.cfg.Log).run)
+	s.run(ctx, s.nodes.hearts.run)
+	s.run(ctx, newFeed(s.watch("nodes", simulated), s.nodes, nodeWorkers, s.cfg.Log).run)
 	s.run(ctx, newFeed(s.watch("services", everything), s.newServices(), otherWorkers, s.cfg.Log).run)
-	claims := &claims{client: s.client, recorder: s.newRecorder(ctx), folder: s.cfg.Volumes}
+	claims := &claims{client: s.client, recorder: s.newRecorder(ctx)}
+	if s.cfg.Contents {
+		claims.folder = s.cfg.Volumes
+	}
 	s.run(ctx, newFeed(s.watch("persistentvolumeclaims", everything), claims, otherWorkers, s.cfg.Log).run)
 	volumes := &volumes{client: s.client, folder: s.cfg.Volumes, known: map[string]*corev1.PersistentVolume{}}
 	volumes.feed = newFeed(s.watch("persistentvolumes", everything), volumes, otherWorkers, s.cfg.Log)
 	s.run(ctx, volumes.feed.run)
-	if err := nodes.awaitSettled(ctx); err != nil {
+	if err := s.nodes.awaitSettled(ctx); err != nil {
 		return err
 	}
-	nodes.pods.begin()
+	s.nodes.pods.begin()
 	s.run(ctx, pods.run)
 	return nil
 }
 
 // newMachines builds the handlers of nodes and pods, which depend on each other: the state of a pod depends on its node, and a
 // change of a node enqueues its pods again.
-func (s *Sim) newMachines(ctx context.Context, port int, version string) (*nodes, *feed[*corev1.Pod], error) {
+func (s *Sim) newMachines(ctx context.Context, port int, version string) (*feed[*corev1.Pod], error) {
 	recorder := s.newRecorder(ctx)
 	nodeEngine, err := newEngine("node", recorder)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	podEngine, err := newEngine("pod", recorder)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	n := &nodes{
 		client: s.client.CoreV1(), engine: nodeEngine, port: port, version: version,
@@ -135,7 +139,8 @@ func (s *Sim) newMachines(ctx context.Context, port int, version string) (*nodes
 	feed := newFeed(s.watch("pods", scheduled), p, podWorkers, s.cfg.Log)
 	n.pods = &podsOfNodes{client: s.client.CoreV1(), feed: feed, seen: map[string]nodeState{}}
 	n.hearts = newHearts(s.client.CoordinationV1(), s.cfg.Heartbeat, n.ready, s.cfg.Log)
-	return n, feed, nil
+	s.nodes = n
+	return feed, nil
 }
 
 func (s *Sim) newServices() *services {

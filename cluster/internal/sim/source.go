@@ -37,6 +37,10 @@ func groupOf(source *corev1.TypedObjectReference) string {
 	return *source.APIGroup
 }
 
+func nameOfSource(source *corev1.TypedObjectReference) string {
+	return fmt.Sprintf("%s %s/%s", source.Kind, *source.Namespace, source.Name)
+}
+
 // isPopulated reports whether a populator creates the volume of a claim with this source.
 func isPopulated(source *corev1.TypedObjectReference) bool {
 	if source == nil {
@@ -52,7 +56,7 @@ func (c *claims) missing(ctx context.Context, source *corev1.TypedObjectReferenc
 		return "", nil
 	}
 	ready, err := c.sourceReady(ctx, source)
-	name := fmt.Sprintf("%s %s/%s", source.Kind, *source.Namespace, source.Name)
+	name := nameOfSource(source)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("the source of the volume, %s, does not exist", name), nil

@@ -16,13 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 )
 
 // Names with which volumes are requested and recognized.
 const (
 	StorageClass = "standard"              // the default StorageClass
 	Provisioner  = "sim.operon.dev/volume" // the provisioner of that class
-	volumeDriver = "sim.operon.dev"        // the CSI driver of volumes, which does not exist
+	VolumeDriver = "sim.operon.dev"        // the CSI driver of volumes without contents, which does not exist
 
 	provisionerAnnotation   = "volume.kubernetes.io/storage-provisioner"
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
@@ -46,7 +47,7 @@ func storageClass() *storagev1.StorageClass {
 // csiDriver returns an object that informs the attach controller that volumes need not be attached.
 func csiDriver() *storagev1.CSIDriver {
 	return &storagev1.CSIDriver{
-		ObjectMeta: metav1.ObjectMeta{Name: volumeDriver},
+		ObjectMeta: metav1.ObjectMeta{Name: VolumeDriver},
 		Spec:       storagev1.CSIDriverSpec{AttachRequired: new(false)},
 	}
 }
@@ -85,6 +86,10 @@ func (c *claims) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) 
 	if err != nil || unbound {
 		return timing.heldClaimPeriod, err
 	}
+	if reason := c.unsupported(claim, source); reason != "" {
+		c.report(claim, corev1.EventTypeWarning, "ProvisioningFailed", reason)
+		return 0, nil
+	}
 	missing, err := c.missing(ctx, source)
 	if err != nil {
 		return 0, err
@@ -94,6 +99,21 @@ func (c *claims) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) 
 		return timing.heldClaimPeriod, nil
 	}
 	return 0, c.provision(ctx, claim)
+}
+
+// unsupported returns what a claim requests that a volume with contents, which is a directory, does not have, or the empty string.
+func (c *claims) unsupported(claim *corev1.PersistentVolumeClaim, source *corev1.TypedObjectReference) string {
+	switch {
+	case c.folder == "":
+		return ""
+	case ptr.Deref(claim.Spec.VolumeMode, "") == corev1.PersistentVolumeBlock:
+		return "volumeMode Block is not supported: volumes are directories of the machine; use Filesystem"
+	case ptr.Deref(claim.Spec.VolumeAttributesClassName, "") != "":
+		return "volumeAttributesClassName is not supported: volumes are directories of the machine, which have no attributes"
+	case source != nil:
+		return fmt.Sprintf("the contents of %s are not copied: create a claim without a source, and copy them with a pod", nameOfSource(source))
+	}
+	return ""
 }
 
 // unbound reports whether a claim must not get a volume, according to the annotation of the claim or of its namespace.
@@ -131,7 +151,7 @@ func (c *claims) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 }
 
 // makeReal creates a directory for a volume. Any user in a container may write to it, but other users cannot access its parent
-// directory.
+// directory. The kubelet does not create the directory: if it is missing, the contents are, too.
 func (c *claims) makeReal(volume *corev1.PersistentVolume) error {
 	if c.folder == "" {
 		return nil
@@ -140,7 +160,10 @@ func (c *claims) makeReal(volume *corev1.PersistentVolume) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
-	volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}
+	volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: path, Type: new(corev1.HostPathDirectory)},
+	}
+	volume.Spec.MountOptions = nil // the kubelet mounts no directory with options
 	return os.Chmod(path, 0o777)
 }
 
@@ -161,9 +184,12 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
 			},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
-				CSI: &corev1.CSIPersistentVolumeSource{Driver: volumeDriver, VolumeHandle: string(claim.UID)},
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: VolumeDriver, VolumeHandle: string(claim.UID)},
 			},
 		},
+	}
+	if attributes := claim.Spec.VolumeAttributesClassName; ptr.Deref(attributes, "") != "" {
+		volume.Spec.VolumeAttributesClassName = attributes
 	}
 	if class.ReclaimPolicy != nil {
 		volume.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
@@ -190,7 +216,7 @@ func (c *claims) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim
 // unless they must be retained.
 type volumes struct {
 	client kubernetes.Interface
-	folder string // same as in claims
+	folder string // of the directories, or empty
 	feed   *feed[*corev1.PersistentVolume]
 	known  map[string]*corev1.PersistentVolume // of which one that is missing in a list was removed
 }
