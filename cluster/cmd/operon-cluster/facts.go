@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -64,6 +65,9 @@ func printList(command *cobra.Command, list []instance.Facts) error {
 		if facts.State != instance.Running {
 			fmt.Fprintf(table, "%s\t%s\t\t\t\t\n", facts.Name, facts.State)
 			continue
+		}
+		if facts.Node == instance.Container {
+			facts.Nodes++
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", facts.Name, facts.State, facts.Version, facts.Nodes, age(facts.StartedAt), facts.Server)
 	}
@@ -147,13 +151,16 @@ func newEnv() *cobra.Command {
 			return err
 		}
 		text := func() error {
-			_, err := fmt.Fprintf(command.OutOrStdout(), "export KUBECONFIG=%q\n", facts.Kubeconfig)
+			_, err := fmt.Fprintf(command.OutOrStdout(), "export KUBECONFIG=%s\n", quoted(facts.Kubeconfig))
 			return err
 		}
 		return output.print(command.OutOrStdout(), map[string]string{"KUBECONFIG": facts.Kubeconfig}, text, "")
 	}
 	return command
 }
+
+// quoted quotes a text for a shell, which changes nothing between single quotes.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // running returns the facts of a cluster, which must be running.
 func running(name string) (instance.Facts, error) {

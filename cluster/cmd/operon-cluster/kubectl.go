@@ -68,14 +68,21 @@ func pointKubectl(name string, args []string) error {
 	if slices.ContainsFunc(args, isOther) {
 		return nil
 	}
-	asksHelp := func(arg string) bool { return arg == "--help" || arg == "-h" }
-	needsNone := len(args) == 0 || slices.ContainsFunc(args, asksHelp) || slices.Contains([]string{"help", "completion", "kustomize"}, args[0])
 	facts, err := running(name)
-	if err != nil && needsNone {
-		return nil // a page of help, for example
+	if err != nil && needsNone(args) {
+		return nil
 	}
 	if err != nil {
 		return err
 	}
 	return os.Setenv("KUBECONFIG", facts.Kubeconfig)
+}
+
+// needsNone reports whether kubectl connects to no cluster: it prints a page of help, for example.
+func needsNone(args []string) bool {
+	has := func(flags ...string) bool {
+		return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(flags, arg) })
+	}
+	return len(args) == 0 || has("--help", "-h") || args[0] == "version" && has("--client", "--client=true") ||
+		slices.Contains([]string{"help", "completion", "kustomize", "options", "plugin"}, args[0])
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
 // Every command that prints facts has the same flag -o, and each format prints something different.
@@ -29,5 +32,30 @@ func TestOutput(t *testing.T) {
 	outputFlag(command, "the variables")
 	if err := command.ParseFlags([]string{"-o", "name"}); err == nil || !strings.Contains(err.Error(), "want text, json or yaml") {
 		t.Error(err)
+	}
+}
+
+// The text names the kind of the nodes.
+func TestOutputOfNodes(t *testing.T) {
+	t.Parallel()
+	for want, facts := range map[string]instance.Facts{
+		"nodes       2, simulated\n":                   {Node: instance.Simulated, Nodes: 2},
+		"nodes       1 with containers, 2 simulated\n": {Node: instance.Container, Nodes: 2},
+	} {
+		facts.State = instance.Running
+		var out bytes.Buffer
+		if err := printFacts(&out, facts); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v, want %q in:\n%s", err, want, out.String())
+		}
+	}
+}
+
+// A shell reads the text as it was, whatever a path contains.
+func TestQuoted(t *testing.T) {
+	t.Parallel()
+	const path = "/home/$USER/it's `date`\\ \"new\"\n!"
+	out, err := exec.Command("sh", "-c", "printf %s "+quoted(path)).Output()
+	if err != nil || string(out) != path {
+		t.Errorf("%v: %q, want %q", err, out, path)
 	}
 }
