@@ -99,11 +99,7 @@ type Cluster struct {
 	ReadySeconds float64   `json:"readySeconds,omitempty"`
 	// Log is the path of the cluster's log.
 	Log string `json:"log,omitempty"`
-	// EmptyClaims are claims, as NAMESPACE/NAME, whose volumes containers cannot mount, because a cluster with
-	// simulated nodes only created them.
-	EmptyClaims []string `json:"emptyClaims,omitempty"`
-	// Crash is set by Up if the previous process of the cluster was killed or crashed, so its state is lost unless
-	// Data is set: a sentence with the reason.
+	// Crash is set by Up if the previous process of the cluster was killed or crashed: a sentence with the reason.
 	Crash string `json:"crash,omitempty"`
 	// MergedInto is the user's kubeconfig that contains the cluster's context, if one does.
 	MergedInto string `json:"mergedInto,omitempty"`

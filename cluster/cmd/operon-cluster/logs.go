@@ -41,7 +41,7 @@ func printLog(ctx context.Context, w io.Writer, path string, follow bool) error 
 	ticker := time.NewTicker(timing.followPeriod)
 	defer ticker.Stop()
 	for {
-		grows := follow && isAt(path, log) // before the copy, which is then complete
+		grows := follow && instance.InPlace(log, path) // before the copy, which is then complete
 		if _, err := io.Copy(w, log); err != nil || !grows {
 			return err
 		}
@@ -51,14 +51,4 @@ func printLog(ctx context.Context, w io.Writer, path string, follow bool) error 
 		case <-ticker.C:
 		}
 	}
-}
-
-// isAt reports whether path still refers to an open file.
-func isAt(path string, file *os.File) bool {
-	opened, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	named, err := os.Stat(path)
-	return err == nil && os.SameFile(opened, named)
 }

@@ -86,7 +86,11 @@ func printFacts(w io.Writer, facts instance.Facts) error {
 	if facts.State == instance.Running {
 		row("server", facts.Server)
 		row("version", facts.Version)
-		row("nodes", nodes(facts))
+		nodes := fmt.Sprintf("%d, simulated", facts.Nodes)
+		if facts.Node == instance.Container {
+			nodes = fmt.Sprintf("1 with containers, %d simulated", facts.Nodes)
+		}
+		row("nodes", nodes)
 		if facts.Registry != "" {
 			row("registry", facts.Registry)
 		}
@@ -102,14 +106,6 @@ func printFacts(w io.Writer, facts instance.Facts) error {
 	}
 	row("log", facts.Log)
 	return table.Flush()
-}
-
-// nodes describes the nodes of a cluster.
-func nodes(facts instance.Facts) string {
-	if facts.Node == instance.Container {
-		return fmt.Sprintf("1 with containers, %d simulated", facts.Nodes)
-	}
-	return fmt.Sprintf("%d, simulated", facts.Nodes)
 }
 
 func age(since time.Time) string { return time.Since(since).Round(time.Second).String() }

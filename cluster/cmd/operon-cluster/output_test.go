@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -47,15 +46,5 @@ func TestOutputOfNodes(t *testing.T) {
 		if err := printFacts(&out, facts); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%v, want %q in:\n%s", err, want, out.String())
 		}
-	}
-}
-
-// A shell reads the text as it was, whatever a path contains.
-func TestQuoted(t *testing.T) {
-	t.Parallel()
-	const path = "/home/$USER/it's `date`\\ \"new\"\n!"
-	out, err := exec.Command("sh", "-c", "printf %s "+quoted(path)).Output()
-	if err != nil || string(out) != path {
-		t.Errorf("%v: %q, want %q", err, out, path)
 	}
 }

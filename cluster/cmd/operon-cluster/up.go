@@ -168,10 +168,6 @@ func up(command *cobra.Command, name string, spec instance.Spec, merge bool, out
 	if facts.Crash != "" {
 		fmt.Fprintln(command.ErrOrStderr(), facts.Crash)
 	}
-	if started && len(facts.EmptyClaims) > 0 {
-		fmt.Fprintf(command.ErrOrStderr(), "volumes that were created without a container node have no contents, and containers cannot mount them; delete and recreate their claims: %s\n",
-			strings.Join(facts.EmptyClaims, ", "))
-	}
 	if !started {
 		if err := compare(command, facts, spec); err != nil {
 			return err

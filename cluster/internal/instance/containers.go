@@ -21,7 +21,6 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 	"github.com/operon-framework/operon/cluster/internal/node"
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
-	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
 // containers is the node of a cluster that runs containers. It starts at the same time as the control plane: node and err are
@@ -239,12 +238,11 @@ func showsReady(watcher watch.Interface, ended <-chan struct{}, state *string) b
 			if !open || event.Type == watch.Error {
 				return false
 			}
-			found, is := event.Object.(*corev1.Node)
-			if is && isReady(found) {
-				return true
-			}
-			if is {
-				*state = describe(found)
+			if found, is := event.Object.(*corev1.Node); is {
+				var ready bool
+				if ready, *state = readiness(found); ready {
+					return true
+				}
 			}
 		case <-ended:
 			return false
@@ -252,22 +250,14 @@ func showsReady(watcher watch.Interface, ended <-chan struct{}, state *string) b
 	}
 }
 
-func describe(n *corev1.Node) string {
+// readiness reports whether a node is ready, and why.
+func readiness(n *corev1.Node) (ready bool, why string) {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			return fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+			return condition.Status == corev1.ConditionTrue, fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
 		}
 	}
-	return "it has no status"
-}
-
-func isReady(n *corev1.Node) bool {
-	for _, condition := range n.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return false, "it has no status"
 }
 
 // publishImages tells tools the address of the registry, if the cluster has one.
@@ -276,23 +266,6 @@ func (c *containers) publishImages(ctx context.Context) error {
 		return nil
 	}
 	return c.images.publish(ctx, c.client)
-}
-
-// emptyClaims lists the claims whose volumes were created by a cluster without a node that runs containers. They have no
-// contents, and the source of a volume cannot be changed.
-func (c *containers) emptyClaims(ctx context.Context) ([]string, error) {
-	volumes, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from any version: they are old
-	if err != nil {
-		return nil, fmt.Errorf("list volumes: %w", err)
-	}
-	var claims []string
-	for _, volume := range volumes.Items {
-		csi, claim := volume.Spec.CSI, volume.Spec.ClaimRef
-		if csi != nil && csi.Driver == sim.VolumeDriver && claim != nil {
-			claims = append(claims, claim.Namespace+"/"+claim.Name)
-		}
-	}
-	return claims, nil
 }
 
 // ended returns a channel that is closed when the process of the node has ended. Without a node, it is never closed.

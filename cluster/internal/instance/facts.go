@@ -45,9 +45,6 @@ type Facts struct {
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 	ReadySeconds float64   `json:"readySeconds,omitempty"`
 	Log          string    `json:"log,omitempty"`
-	// EmptyClaims are claims whose volumes have no contents, so containers cannot mount them: they were created by a cluster with
-	// simulated nodes only. In the form NAMESPACE/NAME.
-	EmptyClaims []string `json:"emptyClaims,omitempty"`
 	// Crash is set by Up if the previous process of the cluster was killed or crashed: a sentence with the reason.
 	Crash string `json:"crash,omitempty"`
 	// MergedInto is the kubeconfig to which the context of the cluster was added. Down removes it from there.
@@ -85,6 +82,26 @@ func Status(name string) (Facts, error) {
 		return Facts{}, errors.Join(err, &UnknownError{Name: name, Known: known})
 	}
 	return f.readFacts()
+}
+
+// StatusRunning returns the facts of one cluster, which must be running.
+func StatusRunning(name string) (Facts, error) {
+	facts, err := Status(name)
+	if err == nil {
+		err = facts.damage()
+	}
+	if err == nil && facts.State != Running {
+		err = fmt.Errorf("cluster %q is not running; start it with `operon cluster up --cluster %s`", name, name)
+	}
+	return facts, err
+}
+
+// damage returns an error if the description of the cluster cannot be read.
+func (f Facts) damage() error {
+	if f.State != Damaged {
+		return nil
+	}
+	return fmt.Errorf("the description of cluster %q cannot be read: remove the cluster with `operon cluster down --cluster %s`", f.Name, f.Name)
 }
 
 // List returns the facts of all clusters, sorted by name.

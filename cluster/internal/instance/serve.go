@@ -115,7 +115,7 @@ func (s *server) start(ctx context.Context) error {
 	if !deadline.Stop() {
 		return fmt.Errorf("not ready after %s", timing.startDeadline)
 	}
-	return s.publish(ctx)
+	return s.publish()
 }
 
 func (s *server) startComponents(ctx context.Context) error {
@@ -223,7 +223,7 @@ func (s *server) lockData() error {
 	return err
 }
 
-func (s *server) publish(ctx context.Context) error {
+func (s *server) publish() error {
 	if err := s.plane.WriteKubeconfig(s.folder.kubeconfig(), contextName(s.folder.name)); err != nil {
 		return err
 	}
@@ -255,9 +255,6 @@ func (s *server) publish(ctx context.Context) error {
 		facts.Registry = s.containers.images.address
 		for _, p := range s.containers.published {
 			facts.Published = append(facts.Published, p.String())
-		}
-		if facts.EmptyClaims, err = s.containers.emptyClaims(ctx); err != nil {
-			return err
 		}
 	}
 	if s.spec.TTL.Duration > 0 {

@@ -43,6 +43,7 @@ type Node struct {
 	dir     settings.Dir
 	process *exec.Cmd
 	network network
+	keeps   bool     // the state outlives the node
 	life    *os.File // closing it ends the node
 	orders  *os.File
 	reports *os.File
@@ -60,7 +61,7 @@ func Start(cfg Config) (*Node, error) {
 	if cfg.Egress && h.proxyMode != withNFT {
 		return nil, errors.New("--egress requires the program nft, which is not installed (Debian: apt install nftables)")
 	}
-	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{})}
+	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{}), keeps: cfg.Store != ""}
 	err = n.dir.Write(settings.Settings{
 		Store: cmp.Or(cfg.Store, n.dir.File("containerd")),
 		Runc:  h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates, Registry: cfg.Registry, Egress: cfg.Egress,
@@ -200,13 +201,19 @@ func (n *Node) Err() error {
 	return fmt.Errorf("%w: %w", ErrDied, n.cause)
 }
 
-// Stop stops all processes of the node and removes everything except its directory.
+// Stop stops all processes of the node and removes everything except its directory. Containers of a retained state may have to
+// write data, so they are stopped first.
 func (n *Node) Stop() error {
-	closeAll(n.life, n.orders)
+	closeAll(n.orders)
+	grace := time.Duration(0)
+	if n.keeps {
+		grace = timing.stopDeadline
+	}
+	defer time.AfterFunc(grace, func() { closeAll(n.life) }).Stop()
 	if err := n.end(); err != nil {
 		return err
 	}
-	closeAll(n.reports, n.network.file)
+	closeAll(n.life, n.reports, n.network.file)
 	return Clear(string(n.dir))
 }
 

@@ -25,7 +25,8 @@ type Config struct {
 	// NoNodes disables the registration of Nodes. Claims and load balancers are still simulated.
 	NoNodes bool
 
-	// Tainted sets Taint on the registered nodes, and on existing simulated ones. Default: Taint is removed from existing ones.
+	// Tainted keeps pods off simulated nodes unless they tolerate a taint with the key NodeLabel. Default: that taint is removed
+	// from existing nodes.
 	Tainted bool
 
 	// Volumes is the directory of the volumes of claims. The directory in it of a deleted volume is removed. Default: none.

@@ -100,9 +100,8 @@ func nameOf(obj object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// remind enqueues obj, which was read while the feed runs, unless a newer version is already waiting.
+// remind enqueues obj, unless a newer version is already waiting.
 func (f *feed[T]) remind(obj T) {
-	obj.SetManagedFields(nil)
 	f.putBack(nameOf(obj), obj)
 	f.queue.Add(nameOf(obj))
 }
@@ -111,14 +110,13 @@ func (f *feed[T]) remind(obj T) {
 func (f *feed[T]) putBack(name types.NamespacedName, obj T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if waiting, found := f.newest[name]; !found || isOlder(waiting, obj) {
-		f.newest[name] = obj
+	if waiting, found := f.newest[name]; found {
+		order, err := resourceversion.CompareResourceVersion(waiting.GetResourceVersion(), obj.GetResourceVersion())
+		if err != nil || order >= 0 {
+			return
+		}
 	}
-}
-
-func isOlder(a, b object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order < 0
+	f.newest[name] = obj
 }
 
 func (f *feed[T]) take(name types.NamespacedName) (T, bool) {

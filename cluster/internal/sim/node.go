@@ -73,7 +73,7 @@ func (s *Sim) newNode(name string) *corev1.Node {
 		corev1.LabelInstanceType: "simulated",
 	}}}
 	if s.cfg.Tainted {
-		node.Spec.Taints = []corev1.Taint{Taint()}
+		node.Spec.Taints = []corev1.Taint{taint}
 	}
 	return node
 }
@@ -173,23 +173,10 @@ func (n *nodes) seen(node *corev1.Node) {
 
 func (n *nodes) note(node *corev1.Node) {
 	n.states[node.Name] = wantsNode(node)
-	if n.stateOf(node) == wantsNode(node) {
-		n.stopWaiting(node.Name)
-	}
-}
-
-// settle stops waiting for a node that will not reach its desired state.
-func (n *nodes) settle(name string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.stopWaiting(name)
-}
-
-func (n *nodes) stopWaiting(name string) {
-	if !n.waiting.Has(name) {
+	if n.waiting.Len() == 0 || n.stateOf(node) != wantsNode(node) {
 		return
 	}
-	if n.waiting.Delete(name); n.waiting.Len() == 0 {
+	if n.waiting.Delete(node.Name); n.waiting.Len() == 0 {
 		close(n.settled)
 	}
 }

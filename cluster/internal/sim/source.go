@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Sources of the contents of a volume that a provisioner reads. A volume with any other source is created by the populator of
@@ -30,23 +31,12 @@ func sourceOf(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectReference 
 	return source
 }
 
-func groupOf(source *corev1.TypedObjectReference) string {
-	if source.APIGroup == nil {
-		return ""
-	}
-	return *source.APIGroup
-}
-
-func nameOfSource(source *corev1.TypedObjectReference) string {
-	return fmt.Sprintf("%s %s/%s", source.Kind, *source.Namespace, source.Name)
-}
-
 // isPopulated reports whether a populator creates the volume of a claim with this source.
 func isPopulated(source *corev1.TypedObjectReference) bool {
 	if source == nil {
 		return false
 	}
-	group := groupOf(source)
+	group := ptr.Deref(source.APIGroup, "")
 	return (group != "" || source.Kind != claimKind) && (group != snapshotGroup || source.Kind != snapshotKind)
 }
 
@@ -56,7 +46,7 @@ func (c *claims) missing(ctx context.Context, source *corev1.TypedObjectReferenc
 		return "", nil
 	}
 	ready, err := c.sourceReady(ctx, source)
-	name := nameOfSource(source)
+	name := fmt.Sprintf("%s %s/%s", source.Kind, *source.Namespace, source.Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("the source of the volume, %s, does not exist", name), nil

@@ -131,8 +131,10 @@ func TestRestoreBringsBackWhatIsMissing(t *testing.T) {
 	err = errors.Join(
 		plane.client.StorageV1().StorageClasses().Delete(ctx, sim.StorageClass, metav1.DeleteOptions{}),
 		plane.client.CoreV1().Nodes().Delete(ctx, "node-0", metav1.DeleteOptions{}),
-		s.Restore(ctx),
 	)
+	if err == nil {
+		_, err = s.Restore(ctx)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func TestTaintOfARetainedNode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.Contains(node.Spec.Taints, sim.Taint()); got != want {
+		if got := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == sim.NodeLabel }); got != want {
 			t.Errorf("tainted: %v, want %v: %s", got, want, asYAML(node.Spec.Taints))
 		}
 	}

@@ -23,7 +23,7 @@ import (
 const (
 	StorageClass = "standard"              // the default StorageClass
 	Provisioner  = "sim.operon.dev/volume" // the provisioner of that class
-	VolumeDriver = "sim.operon.dev"        // the CSI driver of volumes without contents, which does not exist
+	volumeDriver = "sim.operon.dev"        // the CSI driver of volumes without contents, which does not exist
 
 	provisionerAnnotation   = "volume.kubernetes.io/storage-provisioner"
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
@@ -47,7 +47,7 @@ func storageClass() *storagev1.StorageClass {
 // csiDriver returns an object that informs the attach controller that volumes need not be attached.
 func csiDriver() *storagev1.CSIDriver {
 	return &storagev1.CSIDriver{
-		ObjectMeta: metav1.ObjectMeta{Name: VolumeDriver},
+		ObjectMeta: metav1.ObjectMeta{Name: volumeDriver},
 		Spec:       storagev1.CSIDriverSpec{AttachRequired: new(false)},
 	}
 }
@@ -86,8 +86,10 @@ func (c *claims) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) 
 	if err != nil || unbound {
 		return timing.heldClaimPeriod, err
 	}
-	if reason := c.unsupported(claim, source); reason != "" {
-		c.report(claim, corev1.EventTypeWarning, "ProvisioningFailed", reason)
+	isBlock, attributes := ptr.Deref(claim.Spec.VolumeMode, "") == corev1.PersistentVolumeBlock, ptr.Deref(claim.Spec.VolumeAttributesClassName, "")
+	if c.folder != "" && (isBlock || attributes != "" || source != nil) {
+		c.report(claim, corev1.EventTypeWarning, "ProvisioningFailed",
+			"a volume with contents is a directory: volumeMode Block, volumeAttributesClassName and dataSource are not supported")
 		return 0, nil
 	}
 	missing, err := c.missing(ctx, source)
@@ -99,21 +101,6 @@ func (c *claims) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) 
 		return timing.heldClaimPeriod, nil
 	}
 	return 0, c.provision(ctx, claim)
-}
-
-// unsupported returns what a claim requests that a volume with contents, which is a directory, does not have, or the empty string.
-func (c *claims) unsupported(claim *corev1.PersistentVolumeClaim, source *corev1.TypedObjectReference) string {
-	switch {
-	case c.folder == "":
-		return ""
-	case ptr.Deref(claim.Spec.VolumeMode, "") == corev1.PersistentVolumeBlock:
-		return "volumeMode Block is not supported: volumes are directories of the machine; use Filesystem"
-	case ptr.Deref(claim.Spec.VolumeAttributesClassName, "") != "":
-		return "volumeAttributesClassName is not supported: volumes are directories of the machine, which have no attributes"
-	case source != nil:
-		return fmt.Sprintf("the contents of %s are not copied: create a claim without a source, and copy them with a pod", nameOfSource(source))
-	}
-	return ""
 }
 
 // unbound reports whether a claim must not get a volume, according to the annotation of the claim or of its namespace.
@@ -184,7 +171,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
 			},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
-				CSI: &corev1.CSIPersistentVolumeSource{Driver: VolumeDriver, VolumeHandle: string(claim.UID)},
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: volumeDriver, VolumeHandle: string(claim.UID)},
 			},
 		},
 	}
@@ -215,14 +202,20 @@ func (c *claims) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim
 // volumes removes volumes that were created by claims and whose claims were deleted, and the directories of removed volumes,
 // unless they must be retained.
 type volumes struct {
-	client kubernetes.Interface
-	folder string // of the directories, or empty
-	feed   *feed[*corev1.PersistentVolume]
-	known  map[string]*corev1.PersistentVolume // of which one that is missing in a list was removed
+	client   kubernetes.Interface
+	recorder record.EventRecorder
+	folder   string // of the directories, or empty
+	contents bool   // of new volumes
+	feed     *feed[*corev1.PersistentVolume]
+	known    map[string]*corev1.PersistentVolume // of which one that is missing in a list was removed
 }
 
 func (v *volumes) handle(ctx context.Context, volume *corev1.PersistentVolume) (time.Duration, error) {
 	ours := volume.Annotations[provisionedByAnnotation] == Provisioner
+	if ours && v.contents && volume.Spec.CSI != nil && volume.Status.Phase == corev1.VolumeBound {
+		v.recorder.Event(volume.Spec.ClaimRef, corev1.EventTypeWarning, "VolumeWithoutContents",
+			"The volume was created without a container node, and containers cannot mount it: delete the claim and create it again")
+	}
 	if !ours || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return 0, nil
 	}

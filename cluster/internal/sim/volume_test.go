@@ -207,7 +207,7 @@ func TestDirectoriesOfVolumes(t *testing.T) {
 }
 
 // Volumes with contents are directories: a claim that needs more stays Pending, with an event. A later cluster without contents
-// removes the directories, too. The test is not parallel because it has its own simulations.
+// removes the directories, too, and the one after that reports its volumes. The test is not parallel because it has its own simulations.
 func TestVolumesWithContents(t *testing.T) {
 	config := plane.config
 	config.Volumes, config.Contents = t.TempDir(), true
@@ -223,22 +223,28 @@ func TestVolumesWithContents(t *testing.T) {
 	if directory == nil || directory.Type == nil || *directory.Type != corev1.HostPathDirectory || len(volume.Spec.MountOptions) > 0 {
 		t.Errorf("the volume has source %s and mount options %v", asYAML(directory), volume.Spec.MountOptions)
 	}
-	for want, change := range map[string]func(*corev1.PersistentVolumeClaimSpec){
-		"volumeMode Block is not supported":          func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeMode = new(corev1.PersistentVolumeBlock) },
-		"volumeAttributesClassName is not supported": func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeAttributesClassName = new("gold") },
-		"/data are not copied": func(spec *corev1.PersistentVolumeClaimSpec) {
+	for _, change := range []func(*corev1.PersistentVolumeClaimSpec){
+		func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeMode = new(corev1.PersistentVolumeBlock) },
+		func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeAttributesClassName = new("gold") },
+		func(spec *corev1.PersistentVolumeClaimSpec) {
 			spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "data"}
 		},
 	} {
 		other := newNamespace(t)
 		createChanged(t, other, change)
-		awaitPending(t, other, want)
+		awaitPending(t, other, "are not supported")
 	}
 	stop()
 	config.Contents = false
 	stop = start(t, config)
 	deleteClaim(t, namespace)
 	awaitRemoved(t, directory.Path)
+	createClaim(t, namespace, "")
+	awaitClaim(t, namespace, "bound", bound)
+	stop()
+	config.Contents = true
+	stop = start(t, config)
+	awaitEvent(t, namespace, "data", "VolumeWithoutContents")
 }
 
 // A volume has the attributes class of its claim. Otherwise, the volume controller would not bind the two.
