@@ -43,8 +43,8 @@ type Node struct {
 	dir     settings.Dir
 	process *exec.Cmd
 	network network
-	keeps   bool     // the state outlives the node
-	life    *os.File // closing it ends the node
+	grace   time.Duration // for containers of a retained state
+	life    *os.File      // closing it ends the node
 	orders  *os.File
 	reports *os.File
 	report  *json.Decoder // of reports
@@ -61,7 +61,10 @@ func Start(cfg Config) (*Node, error) {
 	if cfg.Egress && h.proxyMode != withNFT {
 		return nil, errors.New("--egress requires the program nft, which is not installed (Debian: apt install nftables)")
 	}
-	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{}), keeps: cfg.Store != ""}
+	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{})}
+	if cfg.Store != "" {
+		n.grace = timing.stopDeadline
+	}
 	err = n.dir.Write(settings.Settings{
 		Store: cmp.Or(cfg.Store, n.dir.File("containerd")),
 		Runc:  h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates, Registry: cfg.Registry, Egress: cfg.Egress,
@@ -205,11 +208,7 @@ func (n *Node) Err() error {
 // write data, so they are stopped first.
 func (n *Node) Stop() error {
 	closeAll(n.orders)
-	grace := time.Duration(0)
-	if n.keeps {
-		grace = timing.stopDeadline
-	}
-	defer time.AfterFunc(grace, func() { closeAll(n.life) }).Stop()
+	defer time.AfterFunc(n.grace, func() { closeAll(n.life) }).Stop()
 	if err := n.end(); err != nil {
 		return err
 	}

@@ -12,8 +12,7 @@ var timing = struct {
 	answerTimeout: time.Second,
 	// endDeadline is how long the processes of a node may take to end when they are killed. It is longer than stopDeadline.
 	endDeadline: 20 * time.Second,
-	// stopDeadline is how long a node with a retained state may take to stop its containers: stopGrace of package supervisor, and a
-	// little more.
+	// stopDeadline is how long a node may take to stop its containers. It is longer than stopGrace of package supervisor.
 	stopDeadline: 8 * time.Second,
 	// emptyPeriod is how often it is checked whether the processes of a control group have ended: the kernel sends an event only
 	// for version 2.
