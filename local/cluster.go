@@ -29,6 +29,8 @@ const (
 	Running State = "Running"
 	// Stopped clusters have no process, but their state still exists.
 	Stopped State = "Stopped"
+	// Damaged clusters have a description that cannot be read. They can only be removed.
+	Damaged State = "Damaged"
 )
 
 // NodeKind is the kind of node that runs the pods of a cluster.
@@ -61,8 +63,8 @@ type Options struct {
 	Plain bool
 	// Config is a file with settings of the components; see docs/cluster.md.
 	Config string
-	// Progress receives messages when the binary is built or another process builds it. By default, they are
-	// dropped.
+	// Progress receives messages when the binary is built or another process builds it, and if the previous process
+	// of the cluster crashed. By default, they are dropped.
 	Progress io.Writer
 }
 
@@ -97,6 +99,8 @@ type Cluster struct {
 	ReadySeconds float64   `json:"readySeconds,omitempty"`
 	// Log is the path of the cluster's log.
 	Log string `json:"log,omitempty"`
+	// Crash is set by Up if the previous process of the cluster was killed or crashed: a sentence with the reason.
+	Crash string `json:"crash,omitempty"`
 	// MergedInto is the user's kubeconfig that contains the cluster's context, if one does.
 	MergedInto string `json:"mergedInto,omitempty"`
 }
@@ -106,6 +110,9 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := call(ctx, options.Progress, cluster, append([]string{"up"}, options.arguments()...)...); err != nil {
 		return nil, err
+	}
+	if cluster.Crash != "" && options.Progress != nil {
+		fmt.Fprintln(options.Progress, cluster.Crash)
 	}
 	return cluster, nil
 }

@@ -38,6 +38,17 @@ func TestUpReadsWhatIsPrinted(t *testing.T) {
 	}
 }
 
+// A cluster that lost its state in a crash does not seem to be the one from before.
+func TestUpReportsACrash(t *testing.T) {
+	const crash = "the previous process ended unexpectedly: panic: x"
+	fakeCluster(t, "echo '"+crash+"' >&2; echo '{\"crash\":\""+crash+"\"}'")
+	var progress strings.Builder
+	cluster, err := Up(t.Context(), Options{Progress: &progress})
+	if err != nil || cluster.Crash != crash || progress.String() != crash+"\n" {
+		t.Errorf("%+v, %v, progress %q", cluster, err, progress.String())
+	}
+}
+
 func TestTheDefaultClusterNeedsNoOptions(t *testing.T) {
 	arguments := fakeCluster(t, "echo '{}'")
 	if _, err := Up(t.Context(), Options{}); err != nil {

@@ -25,6 +25,9 @@ func Status(_ context.Context, name string) (*Cluster, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, unknown(name, nil)
 	}
+	if err == nil && cluster.State == Damaged {
+		return nil, fmt.Errorf("the description of cluster %q cannot be read: remove the cluster with `operon cluster down --cluster %s`", name, name)
+	}
 	return cluster, err
 }
 
@@ -109,17 +112,17 @@ func describe(folder, name string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := filepath.Join(dir, "cluster.json")
-	content, err := os.ReadFile(told)
+	log := filepath.Join(dir, "cluster.log")
+	content, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
 	if errors.Is(err, fs.ErrNotExist) { // it is starting, or was killed before it was ready
-		return &Cluster{Name: name, State: Stopped, Log: filepath.Join(dir, "cluster.log")}, nil
+		return &Cluster{Name: name, State: Stopped, Log: log}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	cluster := &Cluster{}
 	if err := json.Unmarshal(content, cluster); err != nil {
-		return nil, fmt.Errorf("%s: %w; remove the cluster with `operon cluster down --cluster %s`", told, err, name)
+		return &Cluster{Name: name, State: Damaged, Log: log}, nil
 	}
 	if !running {
 		cluster.State, cluster.PID = Stopped, 0

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -49,9 +48,11 @@ func TestKnownClusters(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	put(t, filepath.Join(folder, "gone", "cluster.json"), "nonsense")
-	_, err = List(t.Context())
-	_, alone := Status(t.Context(), "gone")
-	if err = errors.Join(err, alone); err == nil || strings.Count(err.Error(), "remove the cluster with `operon cluster down --cluster gone`") != 2 {
+	want[0] = Cluster{Name: "gone", State: Damaged, Log: filepath.Join(folder, "gone", "cluster.log")}
+	if list, err := List(t.Context()); err != nil || !reflect.DeepEqual(list, want) {
+		t.Errorf("with a damaged one: %+v, %v", list, err)
+	}
+	if _, err := Status(t.Context(), "gone"); err == nil || !strings.Contains(err.Error(), "remove the cluster with `operon cluster down --cluster gone`") {
 		t.Errorf("%v", err)
 	}
 }

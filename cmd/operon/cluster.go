@@ -175,6 +175,9 @@ func printClusters(command *cobra.Command, list []local.Cluster) error {
 			fmt.Fprintf(table, "%s\t%s\t\t\t\t\n", cluster.Name, cluster.State)
 			continue
 		}
+		if cluster.Node == local.Container {
+			cluster.Nodes++ // of which the others are simulated
+		}
 		age := time.Since(cluster.StartedAt).Round(time.Second)
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", cluster.Name, cluster.State, cluster.Version, cluster.Nodes, age, cluster.Server)
 	}

@@ -103,8 +103,8 @@ func TestNothingIsBuiltWithoutACluster(t *testing.T) {
 	}
 }
 
-// clusterFolders creates a home with directories in the state in which clusters leave them: one was killed, two are running,
-// and one of these has all possible facts.
+// clusterFolders creates a home with directories in the state in which clusters leave them: one was killed, one is damaged, two
+// are running, and one of these has all possible facts.
 func clusterFolders(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
@@ -113,6 +113,7 @@ func clusterFolders(t *testing.T) string {
 		"runs": `{"name": "runs", "state": "Running", "server": "https://127.0.0.1:1", "kubeconfig": "/k", "pid": 7, "version": "v1.37.2", "node": "container",
 			"nodes": 2, "registry": "127.0.0.1:2", "egress": true, "published": ["127.0.0.1:3:4"], "data": "/d", "ttl": "1m0s", "startedAt": "2026-01-02T03:04:05Z",
 			"readySeconds": 1.5, "log": "/l", "mergedInto": "/m"}`,
+		"damaged":   "nonsense",
 		"simulated": `{"name": "simulated", "state": "Running", "pid": 7, "node": "sim", "nodes": 1, "startedAt": "2026-01-02T03:04:05Z"}`,
 	} {
 		folder := filepath.Join(home, "clusters", name)

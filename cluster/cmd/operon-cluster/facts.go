@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -65,6 +66,9 @@ func printList(command *cobra.Command, list []instance.Facts) error {
 			fmt.Fprintf(table, "%s\t%s\t\t\t\t\n", facts.Name, facts.State)
 			continue
 		}
+		if facts.Node == instance.Container {
+			facts.Nodes++
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", facts.Name, facts.State, facts.Version, facts.Nodes, age(facts.StartedAt), facts.Server)
 	}
 	return table.Flush()
@@ -103,7 +107,7 @@ func newKubeconfig() *cobra.Command {
 	path := command.Flags().Bool("path", false, "print the path of the file instead of its content")
 	merge := command.Flags().Bool("merge", false, "add the cluster to your own kubeconfig, as its current context")
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		facts, err := running(*name)
+		facts, err := instance.StatusRunning(*name)
 		if err != nil {
 			return err
 		}
@@ -142,30 +146,16 @@ func newEnv() *cobra.Command {
 	}
 	name, output := nameFlag(command), outputFlag(command, "the variables")
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		facts, err := running(*name)
+		facts, err := instance.StatusRunning(*name)
 		if err != nil {
 			return err
 		}
 		text := func() error {
-			_, err := fmt.Fprintf(command.OutOrStdout(), "export KUBECONFIG=%q\n", facts.Kubeconfig)
+			// A shell changes nothing between single quotes.
+			_, err := fmt.Fprintf(command.OutOrStdout(), "export KUBECONFIG='%s'\n", strings.ReplaceAll(facts.Kubeconfig, "'", `'\''`))
 			return err
 		}
 		return output.print(command.OutOrStdout(), map[string]string{"KUBECONFIG": facts.Kubeconfig}, text, "")
 	}
 	return command
-}
-
-// running returns the facts of a cluster, which must be running.
-func running(name string) (instance.Facts, error) {
-	facts, err := instance.Status(name)
-	if err != nil {
-		return instance.Facts{}, err
-	}
-	if facts.State == instance.Damaged {
-		return instance.Facts{}, fmt.Errorf("the description of cluster %q cannot be read: remove the cluster with `operon cluster down --cluster %s`", name, name)
-	}
-	if facts.State != instance.Running {
-		return instance.Facts{}, fmt.Errorf("cluster %q is not running; start it with `operon cluster up --cluster %s`", name, name)
-	}
-	return facts, nil
 }

@@ -38,6 +38,10 @@ func TestDataOutlivesContainers(t *testing.T) {
 	}
 	call("kubectl", "wait", "pod/web", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", within)
 	call("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
+	// A container that is killed has another exit code.
+	if code := call("kubectl", "get", "pod", "web", "-o", "jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode}"); code != "0" {
+		t.Errorf("the container did not end by itself when the cluster was stopped: exit code %s", code)
+	}
 	if said := call("kubectl", "exec", "web", "--", "/app", "say", "again"); said != "[again]\n" {
 		t.Errorf("exec: %q", said)
 	}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/component-base/cli"
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
 // newKubectl shows kubectl in the help. main handles the command before cobra parses flags.
@@ -68,9 +70,12 @@ func pointKubectl(name string, args []string) error {
 	if slices.ContainsFunc(args, isOther) {
 		return nil
 	}
-	asksHelp := func(arg string) bool { return arg == "--help" || arg == "-h" }
-	needsNone := len(args) == 0 || slices.ContainsFunc(args, asksHelp) || slices.Contains([]string{"help", "completion", "kustomize"}, args[0])
-	facts, err := running(name)
+	has := func(flags ...string) bool {
+		return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(flags, arg) })
+	}
+	needsNone := len(args) == 0 || has("--help", "-h") || args[0] == "version" && has("--client", "--client=true") ||
+		slices.Contains([]string{"help", "completion", "kustomize", "options", "plugin"}, args[0])
+	facts, err := instance.StatusRunning(name)
 	if err != nil && needsNone {
 		return nil // a page of help, for example
 	}

@@ -25,31 +25,30 @@ func newLogs() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		log, err := os.Open(facts.Log)
-		if err != nil {
-			return err
-		}
-		defer log.Close()
-		if _, err := io.Copy(command.OutOrStdout(), log); err != nil || !*follow {
-			return err
-		}
-		return followLog(command.Context(), command.OutOrStdout(), log)
+		return printLog(command.Context(), command.OutOrStdout(), facts.Log, *follow)
 	}
 	return command
 }
 
-// followLog copies the text that is appended to log until ctx ends.
-func followLog(ctx context.Context, w io.Writer, log io.Reader) error {
+// printLog prints a log. With follow, it also prints what is appended, until ctx ends or the log is removed: the cluster was
+// stopped, or it crashed and is started again.
+func printLog(ctx context.Context, w io.Writer, path string, follow bool) error {
+	log, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	ticker := time.NewTicker(timing.followPeriod)
 	defer ticker.Stop()
 	for {
+		grows := follow && instance.InPlace(log, path) // before the copy, which is then complete
+		if _, err := io.Copy(w, log); err != nil || !grows {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			if _, err := io.Copy(w, log); err != nil {
-				return err
-			}
 		}
 	}
 }

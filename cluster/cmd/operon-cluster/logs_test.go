@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,32 +21,9 @@ func TestLogs(t *testing.T) {
 	if err != nil || printed == "" || !strings.HasPrefix(string(whole), printed) {
 		t.Errorf("%d bytes are printed of a file of %d bytes that begins differently, %v", len(printed), len(whole), err)
 	}
-	follow := h.command("logs", "--follow")
-	out, err := follow.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.enter(follow.Start); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = follow.Process.Kill() }() // fails if it ended
-	file, err := os.OpenFile(facts.Log, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() { // it prints
-		t.Fatalf("nothing is printed: %v", lines.Err())
-	}
-	if _, err := fmt.Fprintln(file, "a line of the test"); err != nil {
-		t.Fatal(err)
-	}
-	for lines.Scan() && lines.Text() != "a line of the test" {
-	}
-	if lines.Text() != "a line of the test" {
-		t.Errorf("the appended line is not printed: %v", lines.Err())
-	}
+	follow, lines := h.follow()
+	appendLine(t, facts.Log, "a line of the test")
+	awaitLine(t, lines, "a line of the test")
 	if err := follow.Process.Signal(syscall.SIGINT); err != nil {
 		t.Error(err)
 	}
@@ -55,6 +34,60 @@ func TestLogs(t *testing.T) {
 	}
 	if r := h.run("logs", "--cluster", "other"); r.code == 0 || !strings.Contains(r.stderr, `"other"`) {
 		t.Errorf("the log of an unknown cluster: %+v", r)
+	}
+}
+
+// A client that follows the log ends when the cluster is stopped.
+func TestFollowedLogEnds(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.up()
+	follow, lines := h.follow()
+	h.must("down")
+	for lines.Scan() {
+	}
+	if err := follow.Wait(); err != nil {
+		t.Errorf("after the cluster is down: %v", err)
+	}
+}
+
+// follow starts a client that follows the log of the cluster, and returns when it prints.
+func (h *home) follow() (*exec.Cmd, *bufio.Scanner) {
+	h.t.Helper()
+	follow := h.command("logs", "--follow")
+	out, err := follow.StdoutPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.enter(follow.Start); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = follow.Process.Kill() }) // fails if it ended
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		h.t.Fatalf("nothing is printed: %v", lines.Err())
+	}
+	return follow, lines
+}
+
+func appendLine(t *testing.T, path, line string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintln(file, line)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func awaitLine(t *testing.T, lines *bufio.Scanner, want string) {
+	t.Helper()
+	for lines.Scan() && lines.Text() != want {
+	}
+	if lines.Text() != want {
+		t.Errorf("%q is not printed: %v", want, lines.Err())
 	}
 }
 

@@ -58,7 +58,6 @@ func run(ctx context.Context, args []string) int {
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(os.Stderr, "see `%s --help`\n", command.CommandPath())
-		return exitFailed
 	}
 	return exitFailed
 }

@@ -114,10 +114,11 @@ func write(t *testing.T, config api.Config, file string) {
 	}
 }
 
-// The shell commands that env prints point tools at the cluster.
+// The shell commands that env prints point tools at the cluster, whatever its path contains.
 func TestEnv(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
+	h.env = []string{"OPERON_HOME=" + h.path + "/it's $HOME"}
 	facts := h.up()
 	shell := exec.Command("sh", "-c", h.must("env")+"\nprintf %s \"$KUBECONFIG\"")
 	shell.Env = append(os.Environ(), "KUBECONFIG=/nowhere")

@@ -162,10 +162,16 @@ func TestContainers(t *testing.T) {
 	t.Run("the API server", func(t *testing.T) {
 		h.must("kubectl", "create", "rolebinding", "reads", "--clusterrole=view", "--serviceaccount=default:default")
 		h.await("the API server knows of the rights", shows("yes"), "auth", "can-i", "list", "pods", "--as", "system:serviceaccount:default:default")
-		h.apply(pod("api", "api", "pods", "secrets"))
+		const kubelet = "https://198.18.128.1:10250/pods"
+		h.apply(pod("api", "api", "pods", "secrets", kubelet))
 		h.must("kubectl", "wait", "pod/api", "--for=jsonpath={.status.phase}=Succeeded", within)
-		if log := h.must("kubectl", "logs", "api"); log != "pods 200 OK\nsecrets 403 Forbidden\n" {
+		if log := h.must("kubectl", "logs", "api"); log != "pods 200 OK\nsecrets 403 Forbidden\n"+kubelet+" 403 Forbidden\n" {
 			t.Errorf("log: %q", log)
+		}
+	})
+	t.Run("no kubelet without authentication", func(t *testing.T) {
+		if r := h.run("kubectl", "exec", "web", "--", "/app", "get", "http://198.18.128.1:10255/pods"); r.code == 0 || !strings.Contains(r.stderr, "connection refused") {
+			t.Errorf("the kubelet's port for reading: %+v", r)
 		}
 	})
 	t.Run("ports", func(t *testing.T) { reachesPorts(t, h, facts.Published) })
@@ -180,6 +186,7 @@ func TestContainers(t *testing.T) {
 			t.Errorf("images after rm:\n%s", list)
 		}
 	})
+	t.Run("images that are replaced or removed", func(t *testing.T) { freesImages(t, h, program) })
 	t.Run("an image whose load is killed", func(t *testing.T) { killsLoad(t, h, program) })
 	t.Run("images that are pushed", func(t *testing.T) { pushes(t, h, facts.Registry, program) })
 }
@@ -218,6 +225,31 @@ func refuses(t *testing.T, h *home, program []byte) {
 	h.must("kubectl", "wait", "pod/nocommand", "--for=jsonpath={.status.phase}=Failed", within)
 	if said := h.must("kubectl", "get", "pod", "nocommand", "-o", "jsonpath={.status.containerStatuses[0].state.terminated.message}"); !strings.Contains(said, "/nothing") {
 		t.Errorf("a command that is not in the image: %q", said)
+	}
+}
+
+// freesImages checks that the contents of an image are removed when it loses its last name.
+func freesImages(t *testing.T, h *home, program []byte) {
+	kept := func(program []byte) bool {
+		layer := pack(t, 0o755, map[string][]byte{"app": program})
+		_, err := os.Stat(fmt.Sprintf("%s/clusters/default/node/containerd/io.containerd.content.v1.content/blobs/sha256/%x", h.path, sha256.Sum256(layer)))
+		return err == nil
+	}
+	first, second := slices.Concat(program, []byte("first")), slices.Concat(program, []byte("second"))
+	h.must("image", "load", archive(t, "own:1", runtime.GOARCH, first), archive(t, "own:2", runtime.GOARCH, first))
+	h.must("image", "load", archive(t, "own:1", runtime.GOARCH, second))
+	if !kept(first) || !kept(second) {
+		t.Fatal("an image that has a name is not complete")
+	}
+	h.must("image", "load", archive(t, "own:2", runtime.GOARCH, second))
+	if kept(first) {
+		t.Error("an image that was replaced is left")
+	}
+	h.must("image", "rm", "own:1", "own:2")
+	h.must("image", "load", archive(t, "own:3", runtime.GOARCH, first))
+	h.must("image", "rm", "own:3")
+	if kept(first) || kept(second) {
+		t.Error("an image that was removed is left")
 	}
 }
 

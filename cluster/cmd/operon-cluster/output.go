@@ -86,7 +86,11 @@ func printFacts(w io.Writer, facts instance.Facts) error {
 	if facts.State == instance.Running {
 		row("server", facts.Server)
 		row("version", facts.Version)
-		row("nodes", fmt.Sprintf("%d, simulated", facts.Nodes))
+		nodes := fmt.Sprintf("%d, simulated", facts.Nodes)
+		if facts.Node == instance.Container {
+			nodes = fmt.Sprintf("1 with containers, %d simulated", facts.Nodes)
+		}
+		row("nodes", nodes)
 		if facts.Registry != "" {
 			row("registry", facts.Registry)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
 // Every command that prints facts has the same flag -o, and each format prints something different.
@@ -29,5 +31,20 @@ func TestOutput(t *testing.T) {
 	outputFlag(command, "the variables")
 	if err := command.ParseFlags([]string{"-o", "name"}); err == nil || !strings.Contains(err.Error(), "want text, json or yaml") {
 		t.Error(err)
+	}
+}
+
+// The text names the kind of the nodes.
+func TestOutputOfNodes(t *testing.T) {
+	t.Parallel()
+	for want, facts := range map[string]instance.Facts{
+		"nodes       2, simulated\n":                   {Node: instance.Simulated, Nodes: 2},
+		"nodes       1 with containers, 2 simulated\n": {Node: instance.Container, Nodes: 2},
+	} {
+		facts.State = instance.Running
+		var out bytes.Buffer
+		if err := printFacts(&out, facts); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v, want %q in:\n%s", err, want, out.String())
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/errdefs"
 	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
 
 	"github.com/operon-framework/operon/cluster/internal/node/pause"
 )
@@ -68,9 +69,27 @@ func (s *Store) List(ctx context.Context) ([]Image, error) {
 	return list, nil
 }
 
-// named reports whether a user chose the name. The kubelet's part of containerd also stores each image under its digests.
-func named(name string) bool {
-	return name != pause.Reference && !strings.HasPrefix(name, "sha256:") && !strings.Contains(name, "@sha256:")
+// named reports whether a user chose the name.
+func named(name string) bool { return name != pause.Reference && !isDigest(name) }
+
+// isDigest reports whether the kubelet's part of containerd chose the name: it also stores each image under its digests.
+func isDigest(name string) bool {
+	return strings.HasPrefix(name, "sha256:") || strings.Contains(name, "@sha256:")
+}
+
+// forget removes the names by digest of an image that has no other names. They would retain its contents.
+func (s *Store) forget(ctx context.Context, target digest.Digest) error {
+	stored, err := s.client.ImageService().List(ctx, fmt.Sprintf("target.digest==%q", target))
+	if err != nil || slices.ContainsFunc(stored, func(image images.Image) bool { return !isDigest(image.Name) }) {
+		return err
+	}
+	for _, image := range stored {
+		err := s.client.ImageService().Delete(ctx, image.Name, images.SynchronousDelete())
+		if err != nil && !errdefs.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Remove removes an image from the store. Containers that run it continue to run.
@@ -79,7 +98,13 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = s.client.ImageService().Delete(ctx, full, images.SynchronousDelete())
+	image, err := s.client.ImageService().Get(ctx, full)
+	if err == nil {
+		err = s.client.ImageService().Delete(ctx, full, images.SynchronousDelete())
+	}
+	if err == nil {
+		err = s.forget(ctx, image.Target.Digest)
+	}
 	if err == nil {
 		return nil
 	}

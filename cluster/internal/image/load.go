@@ -173,13 +173,20 @@ func names(available []ocispec.Platform) string {
 	return strings.Join(list, " and ")
 }
 
-// record stores an image under its name, which another image may have had before.
+// record stores an image under its name. Another image that had the name before is removed, unless it has further names.
 func (s *Store) record(ctx context.Context, image images.Image) error {
-	_, err := s.client.ImageService().Update(ctx, image, "target")
+	before, err := s.client.ImageService().Get(ctx, image.Name)
 	if errdefs.IsNotFound(err) {
 		_, err = s.client.ImageService().Create(ctx, image)
+		return err
 	}
-	return err
+	if err == nil {
+		_, err = s.client.ImageService().Update(ctx, image, "target")
+	}
+	if err != nil || before.Target.Digest == image.Target.Digest {
+		return err
+	}
+	return s.forget(ctx, before.Target.Digest)
 }
 
 // awaitKnown returns when the kubelet's part of containerd knows the images. It learns of them through events.

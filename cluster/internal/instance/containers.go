@@ -21,7 +21,6 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 	"github.com/operon-framework/operon/cluster/internal/node"
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
-	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
 // containers is the node of a cluster that runs containers. It starts at the same time as the control plane: node and err are
@@ -44,12 +43,6 @@ func startContainers(f folder, spec Spec, use *activity, i *images, ports []publ
 		c.node, c.err = node.Start(node.Config{Dir: f.node(), Store: spec.images(), FeatureGates: spec.FeatureGates, Registry: i.names(), Egress: spec.Egress, Log: os.Stderr})
 	}()
 	return c
-}
-
-// simulatedTaint returns the taint that keeps pods off simulated nodes unless they tolerate it, in clusters that also have a
-// node that runs containers.
-func simulatedTaint() *corev1.Taint {
-	return &corev1.Taint{Key: sim.NodeLabel, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 }
 
 // serveEgress connects the API server with the network of the node. Other addresses are reached through this machine, as in
@@ -245,12 +238,11 @@ func showsReady(watcher watch.Interface, ended <-chan struct{}, state *string) b
 			if !open || event.Type == watch.Error {
 				return false
 			}
-			found, is := event.Object.(*corev1.Node)
-			if is && isReady(found) {
-				return true
-			}
-			if is {
-				*state = describe(found)
+			if found, is := event.Object.(*corev1.Node); is {
+				var ready bool
+				if ready, *state = readiness(found); ready {
+					return true
+				}
 			}
 		case <-ended:
 			return false
@@ -258,22 +250,14 @@ func showsReady(watcher watch.Interface, ended <-chan struct{}, state *string) b
 	}
 }
 
-func describe(n *corev1.Node) string {
+// readiness reports whether a node is ready, and why.
+func readiness(n *corev1.Node) (ready bool, why string) {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			return fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+			return condition.Status == corev1.ConditionTrue, fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
 		}
 	}
-	return "it has no status"
-}
-
-func isReady(n *corev1.Node) bool {
-	for _, condition := range n.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return false, "it has no status"
 }
 
 // publishImages tells tools the address of the registry, if the cluster has one.

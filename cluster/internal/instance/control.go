@@ -3,7 +3,6 @@ package instance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -53,7 +52,7 @@ func (s *server) handleReset(w http.ResponseWriter, r *http.Request) {
 		err = s.resetter.Reset(ctx)
 	}
 	if err == nil {
-		err = s.nodes.Restore(ctx) // the first start on a data directory may have had fewer nodes
+		_, err = s.nodes.Restore(ctx) // the first start on a data directory may have had fewer nodes
 	}
 	if err == nil {
 		err = s.containers.publishImages(ctx) // and another port of the registry
@@ -73,12 +72,8 @@ func lastAsAsked(w http.ResponseWriter, r *http.Request) {
 
 // Reset restores the first state of a running cluster.
 func Reset(ctx context.Context, name string) error {
-	facts, err := Status(name)
-	if err != nil {
+	if _, err := StatusRunning(name); err != nil {
 		return err
-	}
-	if facts.State != Running {
-		return fmt.Errorf("cluster %q is not running; start it with `operon cluster up --cluster %s`", name, name)
 	}
 	f, err := openFolder(name)
 	if err != nil {

@@ -84,6 +84,26 @@ func Status(name string) (Facts, error) {
 	return f.readFacts()
 }
 
+// StatusRunning returns the facts of one cluster, which must be running.
+func StatusRunning(name string) (Facts, error) {
+	facts, err := Status(name)
+	if err == nil {
+		err = facts.damage()
+	}
+	if err == nil && facts.State != Running {
+		err = fmt.Errorf("cluster %q is not running; start it with `operon cluster up --cluster %s`", name, name)
+	}
+	return facts, err
+}
+
+// damage returns an error if the description of the cluster cannot be read.
+func (f Facts) damage() error {
+	if f.State != Damaged {
+		return nil
+	}
+	return fmt.Errorf("the description of cluster %q cannot be read: remove the cluster with `operon cluster down --cluster %s`", f.Name, f.Name)
+}
+
 // List returns the facts of all clusters, sorted by name.
 func List() ([]Facts, error) {
 	found, err := names()

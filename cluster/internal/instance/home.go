@@ -19,8 +19,8 @@ const DefaultName = "default"
 // Names are used for directories and kubeconfig contexts, so they must be DNS labels.
 var validName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
-// Home returns the directory of all files of Operon: $OPERON_HOME, or .operon in the user's home directory.
-func Home() (string, error) {
+// homeDir returns the directory of all files of Operon: $OPERON_HOME, or .operon in the user's home directory.
+func homeDir() (string, error) {
 	if home := os.Getenv("OPERON_HOME"); home != "" {
 		return filepath.Abs(home)
 	}
@@ -40,7 +40,7 @@ func openFolder(name string) (folder, error) {
 	if !validName.MatchString(name) {
 		return folder{}, fmt.Errorf("cluster name %q: want at most 40 lower-case letters, digits and dashes, starting and ending with a letter or digit", name)
 	}
-	home, err := Home()
+	home, err := homeDir()
 	if err != nil {
 		return folder{}, err
 	}
@@ -83,7 +83,7 @@ func (f folder) exists() (bool, error) {
 
 // names lists the clusters that have a directory.
 func names() ([]string, error) {
-	home, err := Home()
+	home, err := homeDir()
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func tryLock(path string) (*os.File, error) {
 		return nil, err
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil && inPlace(file, path) {
+	if err == nil && InPlace(file, path) {
 		return file, nil
 	}
 	file.Close()
@@ -40,14 +40,14 @@ func tryLock(path string) (*os.File, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// inPlace reports whether path still refers to the locked file.
-func inPlace(file *os.File, path string) bool {
-	locked, err := file.Stat()
+// InPlace reports whether path still refers to an open file.
+func InPlace(file *os.File, path string) bool {
+	opened, err := file.Stat()
 	if err != nil {
 		return false
 	}
 	named, err := os.Stat(path)
-	return err == nil && os.SameFile(locked, named)
+	return err == nil && os.SameFile(opened, named)
 }
 
 // lock waits for the lock until ctx ends.

@@ -194,9 +194,11 @@ func (s *server) startNodes(ctx context.Context) error {
 		Serving:  serving,
 		ClientCA: s.plane.Authorities(),
 	}
-	if s.spec.Node == Container {
-		config.Pods, config.Taint = settings.SimulatedPods, simulatedTaint()
+	if s.spec.Node == Container || s.spec.Data != "" { // a retained state may have volumes with contents
 		config.Volumes = s.spec.volumes(s.folder)
+	}
+	if s.spec.Node == Container {
+		config.Pods, config.Tainted, config.Contents = settings.SimulatedPods, true, true
 	}
 	s.nodes, err = sim.Start(ctx, config)
 	return err

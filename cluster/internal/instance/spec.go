@@ -129,7 +129,7 @@ func (s *Spec) checkData() error {
 	if s.Data == "" {
 		return nil
 	}
-	home, err := Home()
+	home, err := homeDir()
 	if err != nil {
 		return err
 	}

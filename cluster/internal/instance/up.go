@@ -61,8 +61,8 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 		}
 	}
 	facts, err = f.readFacts()
-	if err == nil && facts.State == Damaged {
-		err = fmt.Errorf("the description of cluster %q cannot be read: remove the cluster with `operon cluster down --cluster %s`", name, name)
+	if err == nil {
+		err = facts.damage()
 	}
 	if err == nil && facts.State != Running {
 		err = fmt.Errorf("cluster %q exited right after startup; see %s", name, f.log())

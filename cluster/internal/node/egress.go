@@ -14,6 +14,9 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
+// ErrDied means that the process of a node ended without reporting a reason. Its log may contain it.
+var ErrDied = errors.New("the node's process died")
+
 // Dialer connects to an address.
 type Dialer func(ctx context.Context, address string) (net.Conn, error)
 

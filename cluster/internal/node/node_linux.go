@@ -43,7 +43,8 @@ type Node struct {
 	dir     settings.Dir
 	process *exec.Cmd
 	network network
-	life    *os.File // closing it ends the node
+	grace   time.Duration // for containers of a retained state
+	life    *os.File      // closing it ends the node
 	orders  *os.File
 	reports *os.File
 	report  *json.Decoder // of reports
@@ -61,6 +62,9 @@ func Start(cfg Config) (*Node, error) {
 		return nil, errors.New("--egress requires the program nft, which is not installed (Debian: apt install nftables)")
 	}
 	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{})}
+	if cfg.Store != "" {
+		n.grace = timing.stopDeadline
+	}
 	err = n.dir.Write(settings.Settings{
 		Store: cmp.Or(cfg.Store, n.dir.File("containerd")),
 		Runc:  h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates, Registry: cfg.Registry, Egress: cfg.Egress,
@@ -200,13 +204,15 @@ func (n *Node) Err() error {
 	return fmt.Errorf("%w: %w", ErrDied, n.cause)
 }
 
-// Stop stops all processes of the node and removes everything except its directory.
+// Stop stops all processes of the node and removes everything except its directory. Containers of a retained state may have to
+// write data, so they are stopped first.
 func (n *Node) Stop() error {
-	closeAll(n.life, n.orders)
+	closeAll(n.orders)
+	defer time.AfterFunc(n.grace, func() { closeAll(n.life) }).Stop()
 	if err := n.end(); err != nil {
 		return err
 	}
-	closeAll(n.reports, n.network.file)
+	closeAll(n.life, n.reports, n.network.file)
 	return Clear(string(n.dir))
 }
 

@@ -6,12 +6,14 @@ import "time"
 var timing = struct {
 	answerTimeout, endDeadline, emptyPeriod, dialTimeout time.Duration
 	acceptPause, headerTimeout, joinSettle, turnDeadline time.Duration
-	turnPeriod                                           time.Duration
+	turnPeriod, stopDeadline                             time.Duration
 }{
 	// answerTimeout is how long a DNS server may take before the next one is queried, too.
 	answerTimeout: time.Second,
-	// endDeadline is how long the processes of a node may take to end when they are killed.
+	// endDeadline is how long the processes of a node may take to end when they are killed. It is longer than stopDeadline.
 	endDeadline: 20 * time.Second,
+	// stopDeadline is how long a node may take to stop its containers. It is longer than stopGrace of package supervisor.
+	stopDeadline: 8 * time.Second,
 	// emptyPeriod is how often it is checked whether the processes of a control group have ended: the kernel sends an event only
 	// for version 2.
 	emptyPeriod: 5 * time.Millisecond,

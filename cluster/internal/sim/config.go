@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -26,12 +25,16 @@ type Config struct {
 	// NoNodes disables the registration of Nodes. Claims and load balancers are still simulated.
 	NoNodes bool
 
-	// Taint is set on the registered nodes. Default: none.
-	Taint *corev1.Taint
+	// Tainted keeps pods off simulated nodes unless they tolerate a taint with the key NodeLabel. Default: that taint is removed
+	// from existing nodes.
+	Tainted bool
 
-	// Volumes is a directory in which the volumes of claims are created, for nodes that run the pods that mount them. Default:
-	// volumes are not created.
+	// Volumes is the directory of the volumes of claims. The directory in it of a deleted volume is removed. Default: none.
 	Volumes string
+
+	// Contents creates a directory in Volumes for each new volume, for nodes that run the pods that mount it. Default: volumes have
+	// no contents.
+	Contents bool
 
 	// Serving is the certificate of the endpoint from which the API server requests logs. It must be valid for 127.0.0.1.
 	Serving tls.Certificate

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 )
@@ -99,13 +100,23 @@ func nameOf(obj object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// putBack stores obj for a later call unless a newer version is already waiting.
+// remind enqueues obj, unless a newer version is already waiting.
+func (f *feed[T]) remind(obj T) {
+	f.putBack(nameOf(obj), obj)
+	f.queue.Add(nameOf(obj))
+}
+
+// putBack stores obj for a later call unless the same or a newer version is already waiting.
 func (f *feed[T]) putBack(name types.NamespacedName, obj T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, newer := f.newest[name]; !newer {
-		f.newest[name] = obj
+	if waiting, found := f.newest[name]; found {
+		order, err := resourceversion.CompareResourceVersion(waiting.GetResourceVersion(), obj.GetResourceVersion())
+		if err != nil || order >= 0 {
+			return
+		}
 	}
+	f.newest[name] = obj
 }
 
 func (f *feed[T]) take(name types.NamespacedName) (T, bool) {

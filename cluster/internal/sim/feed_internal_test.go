@@ -19,6 +19,7 @@ type notebook struct {
 	handled []string // versions
 	known   []string // names
 	answers []answer // one for each call, then an empty one
+	during  func()   // is called in the first call
 }
 
 type answer struct {
@@ -30,6 +31,10 @@ func (n *notebook) handle(_ context.Context, pod *corev1.Pod) (time.Duration, er
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.handled = append(n.handled, pod.ResourceVersion)
+	if n.during != nil {
+		n.during()
+		n.during = nil
+	}
 	if len(n.answers) == 0 {
 		return 0, nil
 	}
@@ -111,6 +116,28 @@ func TestFeedPrefersANewerVersionToARetry(t *testing.T) {
 	if want := []string{"1", "2"}; !slices.Equal(n.handled, want) || len(f.newest) != 0 {
 		t.Errorf("handled %v, %d waiting: want %v and none", n.handled, len(f.newest), want)
 	}
+}
+
+// An object that was listed replaces only an older version, also if the newer one waits for a later call.
+func TestFeedKeepsANewerVersion(t *testing.T) {
+	t.Parallel()
+	f, n := testFeed(answer{again: time.Millisecond})
+	f.Add(version("9"))
+	f.remind(version("8"))
+	f.work(t.Context())
+	f.remind(version("8"))
+	f.Add(version("9"))
+	f.remind(version("10"))
+	drain(t, f, n, "9", "10")
+}
+
+// A listed object that arrives while a newer version is being handled does not replace that for the next call.
+func TestFeedPutsANewerVersionBack(t *testing.T) {
+	t.Parallel()
+	f, n := testFeed(answer{again: time.Millisecond})
+	f.Add(version("9"))
+	n.during = func() { f.remind(version("8")) }
+	drain(t, f, n, "9", "9")
 }
 
 func TestFeedForgetsWhatIsGone(t *testing.T) {

@@ -72,8 +72,8 @@ func (s *Sim) newNode(name string) *corev1.Node {
 		corev1.LabelArchStable:   runtime.GOARCH,
 		corev1.LabelInstanceType: "simulated",
 	}}}
-	if s.cfg.Taint != nil {
-		node.Spec.Taints = []corev1.Taint{*s.cfg.Taint}
+	if s.cfg.Tainted {
+		node.Spec.Taints = []corev1.Taint{taint}
 	}
 	return node
 }
@@ -234,7 +234,7 @@ func (p *podsOfNodes) follow(ctx context.Context, name string, state nodeState) 
 		return fmt.Errorf("list the pods of node %s: %w", name, err)
 	}
 	for i := range pods.Items {
-		p.feed.offer(&pods.Items[i])
+		p.feed.remind(&pods.Items[i])
 	}
 	return nil
 }

@@ -86,19 +86,25 @@ func (s *Sim) start(ctx context.Context) error {
 		return err
 	}
 	s.run(ctx, endpoint.serve)
-	nodes, pods, err := s.newMachines(ctx, endpoint.port(), version.GitVersion)
+	waiting, err := s.Restore(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.Restore(ctx); err != nil {
+	nodes, pods, err := s.newMachines(ctx, endpoint.port(), version.GitVersion, waiting)
+	if err != nil {
 		return err
 	}
 	s.run(ctx, nodes.hearts.run)
 	s.run(ctx, newFeed(s.watch("nodes", simulated), nodes, nodeWorkers, s.cfg.Log).run)
-	s.run(ctx, newFeed(s.watch("services", everything), s.newServices(), otherWorkers, s.cfg.Log).run)
-	claims := &claims{client: s.client, recorder: s.newRecorder(ctx), folder: s.cfg.Volumes}
+	services := &services{client: s.client.CoreV1(), addresses: newAddresses(s.cfg.LoadBalancers)}
+	s.run(ctx, newFeed(s.watch("services", everything), services, otherWorkers, s.cfg.Log).run)
+	recorder := s.newRecorder(ctx)
+	claims := &claims{client: s.client, recorder: recorder}
+	if s.cfg.Contents {
+		claims.folder = s.cfg.Volumes
+	}
 	s.run(ctx, newFeed(s.watch("persistentvolumeclaims", everything), claims, otherWorkers, s.cfg.Log).run)
-	volumes := &volumes{client: s.client, folder: s.cfg.Volumes, known: map[string]*corev1.PersistentVolume{}}
+	volumes := &volumes{client: s.client, recorder: recorder, folder: s.cfg.Volumes, contents: s.cfg.Contents, known: map[string]*corev1.PersistentVolume{}}
 	volumes.feed = newFeed(s.watch("persistentvolumes", everything), volumes, otherWorkers, s.cfg.Log)
 	s.run(ctx, volumes.feed.run)
 	if err := nodes.awaitSettled(ctx); err != nil {
@@ -111,7 +117,7 @@ func (s *Sim) start(ctx context.Context) error {
 
 // newMachines builds the handlers of nodes and pods, which depend on each other: the state of a pod depends on its node, and a
 // change of a node enqueues its pods again.
-func (s *Sim) newMachines(ctx context.Context, port int, version string) (*nodes, *feed[*corev1.Pod], error) {
+func (s *Sim) newMachines(ctx context.Context, port int, version string, waiting sets.Set[string]) (*nodes, *feed[*corev1.Pod], error) {
 	recorder := s.newRecorder(ctx)
 	nodeEngine, err := newEngine("node", recorder)
 	if err != nil {
@@ -123,9 +129,9 @@ func (s *Sim) newMachines(ctx context.Context, port int, version string) (*nodes
 	}
 	n := &nodes{
 		client: s.client.CoreV1(), engine: nodeEngine, port: port, version: version,
-		states: map[string]nodeState{}, waiting: sets.New(nodeNames(s.cfg.Nodes)...), settled: make(chan struct{}),
+		states: map[string]nodeState{}, waiting: waiting, settled: make(chan struct{}),
 	}
-	if s.cfg.Nodes == 0 {
+	if waiting.Len() == 0 {
 		close(n.settled)
 	}
 	p := &pods{
@@ -136,10 +142,6 @@ func (s *Sim) newMachines(ctx context.Context, port int, version string) (*nodes
 	n.pods = &podsOfNodes{client: s.client.CoreV1(), feed: feed, seen: map[string]nodeState{}}
 	n.hearts = newHearts(s.client.CoordinationV1(), s.cfg.Heartbeat, n.ready, s.cfg.Log)
 	return n, feed, nil
-}
-
-func (s *Sim) newServices() *services {
-	return &services{client: s.client.CoreV1(), addresses: newAddresses(s.cfg.LoadBalancers)}
 }
 
 func (s *Sim) run(ctx context.Context, part func(context.Context)) {

@@ -112,6 +112,21 @@ func stopShared() {
 	}
 }
 
+// start starts a simulation of its own for a test that is not parallel: two simulations of one cluster would conflict.
+func start(t *testing.T, config sim.Config) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	s, err := sim.Start(ctx, config)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	return func() {
+		cancel()
+		s.Wait()
+	}
+}
+
 // newNamespace creates a namespace for the test and deletes it afterwards.
 func newNamespace(t testing.TB) string {
 	t.Helper()

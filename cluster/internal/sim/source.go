@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Sources of the contents of a volume that a provisioner reads. A volume with any other source is created by the populator of
@@ -30,19 +31,12 @@ func sourceOf(claim *corev1.PersistentVolumeClaim) *corev1.TypedObjectReference 
 	return source
 }
 
-func groupOf(source *corev1.TypedObjectReference) string {
-	if source.APIGroup == nil {
-		return ""
-	}
-	return *source.APIGroup
-}
-
 // isPopulated reports whether a populator creates the volume of a claim with this source.
 func isPopulated(source *corev1.TypedObjectReference) bool {
 	if source == nil {
 		return false
 	}
-	group := groupOf(source)
+	group := ptr.Deref(source.APIGroup, "")
 	return (group != "" || source.Kind != claimKind) && (group != snapshotGroup || source.Kind != snapshotKind)
 }
 

@@ -17,16 +17,22 @@ import (
 // createRestored creates a claim named restored whose volume has the contents of a source.
 func createRestored(t *testing.T, namespace string, source *corev1.TypedObjectReference) {
 	t.Helper()
+	createChanged(t, namespace, func(spec *corev1.PersistentVolumeClaimSpec) { spec.DataSourceRef = source })
+}
+
+// createChanged creates a claim named restored with a changed spec.
+func createChanged(t *testing.T, namespace string, change func(*corev1.PersistentVolumeClaimSpec)) {
+	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "restored"},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes:   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			DataSourceRef: source,
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources: corev1.VolumeResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 			},
 		},
 	}
+	change(&claim.Spec)
 	if _, err := plane.client.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,14 +5,17 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/cluster/internal/sim"
@@ -128,14 +131,55 @@ func TestRestoreBringsBackWhatIsMissing(t *testing.T) {
 	err = errors.Join(
 		plane.client.StorageV1().StorageClasses().Delete(ctx, sim.StorageClass, metav1.DeleteOptions{}),
 		plane.client.CoreV1().Nodes().Delete(ctx, "node-0", metav1.DeleteOptions{}),
-		s.Restore(ctx),
 	)
+	if err == nil {
+		_, err = s.Restore(ctx)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	awaitNode(t, "node-0", "ready", nodeReady(corev1.ConditionTrue))
 	if _, err := plane.client.StorageV1().StorageClasses().Get(ctx, sim.StorageClass, metav1.GetOptions{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A node that a user took out of the simulation does not delay the next start.
+func TestStartWithoutANodeOfTheUser(t *testing.T) {
+	start(t, plane.config)()
+	label := func(value string) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, sim.NodeLabel, value)
+		if _, err := plane.client.CoreV1().Nodes().Patch(t.Context(), "node-0", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	label("null")
+	defer label(`"true"`)
+	config := plane.config
+	config.Nodes = 2
+	stop := start(t, config)
+	awaitNode(t, "node-1", "ready", nodeReady(corev1.ConditionTrue))
+	stop()
+	if err := plane.client.CoreV1().Nodes().Delete(t.Context(), "node-1", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A retained node has the taint only while the cluster has another node that runs containers.
+func TestTaintOfARetainedNode(t *testing.T) {
+	start(t, plane.config)()
+	for _, want := range []bool{true, true, false} {
+		config := plane.config
+		config.Tainted, config.NoNodes = want, want
+		start(t, config)()
+		node, err := plane.client.CoreV1().Nodes().Get(t.Context(), "node-0", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == sim.NodeLabel }); got != want {
+			t.Errorf("tainted: %v, want %v: %s", got, want, asYAML(node.Spec.Taints))
+		}
 	}
 }
 

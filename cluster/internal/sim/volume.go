@@ -16,13 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 )
 
 // Names with which volumes are requested and recognized.
 const (
 	StorageClass = "standard"              // the default StorageClass
 	Provisioner  = "sim.operon.dev/volume" // the provisioner of that class
-	volumeDriver = "sim.operon.dev"        // the CSI driver of volumes, which does not exist
+	volumeDriver = "sim.operon.dev"        // the CSI driver of volumes without contents, which does not exist
 
 	provisionerAnnotation   = "volume.kubernetes.io/storage-provisioner"
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
@@ -85,6 +86,12 @@ func (c *claims) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) 
 	if err != nil || unbound {
 		return timing.heldClaimPeriod, err
 	}
+	isBlock, attributes := ptr.Deref(claim.Spec.VolumeMode, "") == corev1.PersistentVolumeBlock, ptr.Deref(claim.Spec.VolumeAttributesClassName, "")
+	if c.folder != "" && (isBlock || attributes != "" || source != nil) {
+		c.report(claim, corev1.EventTypeWarning, "ProvisioningFailed",
+			"a volume with contents is a directory: volumeMode Block, volumeAttributesClassName and dataSource are not supported")
+		return 0, nil
+	}
 	missing, err := c.missing(ctx, source)
 	if err != nil {
 		return 0, err
@@ -131,7 +138,7 @@ func (c *claims) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 }
 
 // makeReal creates a directory for a volume. Any user in a container may write to it, but other users cannot access its parent
-// directory.
+// directory. The kubelet does not create the directory: if it is missing, the contents are, too.
 func (c *claims) makeReal(volume *corev1.PersistentVolume) error {
 	if c.folder == "" {
 		return nil
@@ -140,7 +147,10 @@ func (c *claims) makeReal(volume *corev1.PersistentVolume) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
-	volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}
+	volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: path, Type: new(corev1.HostPathDirectory)},
+	}
+	volume.Spec.MountOptions = nil // the kubelet mounts no directory with options
 	return os.Chmod(path, 0o777)
 }
 
@@ -164,6 +174,9 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 				CSI: &corev1.CSIPersistentVolumeSource{Driver: volumeDriver, VolumeHandle: string(claim.UID)},
 			},
 		},
+	}
+	if attributes := claim.Spec.VolumeAttributesClassName; ptr.Deref(attributes, "") != "" {
+		volume.Spec.VolumeAttributesClassName = attributes
 	}
 	if class.ReclaimPolicy != nil {
 		volume.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
@@ -189,14 +202,20 @@ func (c *claims) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim
 // volumes removes volumes that were created by claims and whose claims were deleted, and the directories of removed volumes,
 // unless they must be retained.
 type volumes struct {
-	client kubernetes.Interface
-	folder string // same as in claims
-	feed   *feed[*corev1.PersistentVolume]
-	known  map[string]*corev1.PersistentVolume // of which one that is missing in a list was removed
+	client   kubernetes.Interface
+	recorder record.EventRecorder
+	folder   string // of the directories, or empty
+	contents bool   // of new volumes
+	feed     *feed[*corev1.PersistentVolume]
+	known    map[string]*corev1.PersistentVolume // of which one that is missing in a list was removed
 }
 
 func (v *volumes) handle(ctx context.Context, volume *corev1.PersistentVolume) (time.Duration, error) {
 	ours := volume.Annotations[provisionedByAnnotation] == Provisioner
+	if ours && v.contents && volume.Spec.CSI != nil && volume.Status.Phase == corev1.VolumeBound {
+		v.recorder.Event(volume.Spec.ClaimRef, corev1.EventTypeWarning, "VolumeWithoutContents",
+			"The volume was created without a container node, and containers cannot mount it: delete the claim and create it again")
+	}
 	if !ours || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return 0, nil
 	}

@@ -61,6 +61,31 @@ func deleteClaim(t *testing.T, namespace string) {
 	}
 }
 
+// newClass creates a StorageClass for the test, and returns its name.
+func newClass(t *testing.T, class storagev1.StorageClass) string {
+	t.Helper()
+	classes := plane.client.StorageV1().StorageClasses()
+	class.GenerateName = "own-"
+	created, err := classes.Create(t.Context(), &class, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := classes.Delete(context.Background(), created.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return created.Name
+}
+
+func awaitRemoved(t *testing.T, path string) {
+	t.Helper()
+	await(t, "absence of the directory", func(context.Context) (error, error) {
+		_, err := os.Stat(path)
+		return err, nil
+	}, func(err error) bool { return errors.Is(err, fs.ErrNotExist) })
+}
+
 func TestClaimIsBoundThroughTheDefaultClass(t *testing.T) {
 	t.Parallel()
 	simulate(t)
@@ -127,21 +152,11 @@ func TestClassOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	client := simulate(t)
 	namespace := newNamespace(t)
-	class, err := client.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{
-		ObjectMeta:        metav1.ObjectMeta{GenerateName: "keep-"},
+	createClaim(t, namespace, newClass(t, storagev1.StorageClass{
 		Provisioner:       sim.Provisioner,
 		ReclaimPolicy:     new(corev1.PersistentVolumeReclaimRetain),
 		VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := client.StorageV1().StorageClasses().Delete(context.Background(), class.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
-	createClaim(t, namespace, class.Name)
+	}))
 	spec := podSpec()
 	spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
@@ -165,30 +180,12 @@ func TestClassOfOnesOwn(t *testing.T) {
 // says so. The test is not parallel because it has its own simulation.
 func TestDirectoriesOfVolumes(t *testing.T) {
 	config := plane.config
-	config.Volumes = t.TempDir()
-	ctx, cancel := context.WithCancel(t.Context())
-	s, err := sim.Start(ctx, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Wait()
-	defer cancel()
-	classes, volumes := plane.client.StorageV1().StorageClasses(), plane.client.CoreV1().PersistentVolumes()
-	class, err := classes.Create(ctx, &storagev1.StorageClass{
-		ObjectMeta:    metav1.ObjectMeta{GenerateName: "keep-"},
-		Provisioner:   sim.Provisioner,
-		ReclaimPolicy: new(corev1.PersistentVolumeReclaimRetain),
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := classes.Delete(context.Background(), class.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	config.Volumes, config.Contents = t.TempDir(), true
+	defer start(t, config)()
+	volumes := plane.client.CoreV1().PersistentVolumes()
+	keep := newClass(t, storagev1.StorageClass{Provisioner: sim.Provisioner, ReclaimPolicy: new(corev1.PersistentVolumeReclaimRetain)})
 	var paths []string
-	for _, name := range []string{class.Name, ""} {
+	for _, name := range []string{keep, ""} {
 		namespace := newNamespace(t)
 		createClaim(t, namespace, name)
 		volume := awaitClaim(t, namespace, "bound", bound).Spec.VolumeName
@@ -196,18 +193,68 @@ func TestDirectoriesOfVolumes(t *testing.T) {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := volumes.Delete(ctx, volume, metav1.DeleteOptions{}); err != nil {
+		if err := volumes.Delete(t.Context(), volume, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		deleteClaim(t, namespace)
 		awaitGone(t, "volume", getVolume(volume))
 		paths = append(paths, path)
 	}
-	await(t, "absence of the directory", func(context.Context) (error, error) {
-		_, err := os.Stat(paths[1])
-		return err, nil
-	}, func(err error) bool { return errors.Is(err, fs.ErrNotExist) })
+	awaitRemoved(t, paths[1])
 	if _, err := os.Stat(paths[0]); err != nil {
 		t.Errorf("the directory of a retained volume: %v", err)
+	}
+}
+
+// Volumes with contents are directories: a claim that needs more stays Pending, with an event. A later cluster without contents
+// removes the directories, too, and the one after that reports its volumes. The test is not parallel because it has its own simulations.
+func TestVolumesWithContents(t *testing.T) {
+	config := plane.config
+	config.Volumes, config.Contents = t.TempDir(), true
+	stop := start(t, config)
+	defer func() { stop() }()
+	namespace := newNamespace(t)
+	createClaim(t, namespace, newClass(t, storagev1.StorageClass{Provisioner: sim.Provisioner, MountOptions: []string{"noatime"}}))
+	volume, err := getVolume(awaitClaim(t, namespace, "bound", bound).Spec.VolumeName)(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := volume.Spec.HostPath
+	if directory == nil || directory.Type == nil || *directory.Type != corev1.HostPathDirectory || len(volume.Spec.MountOptions) > 0 {
+		t.Errorf("the volume has source %s and mount options %v", asYAML(directory), volume.Spec.MountOptions)
+	}
+	for _, change := range []func(*corev1.PersistentVolumeClaimSpec){
+		func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeMode = new(corev1.PersistentVolumeBlock) },
+		func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeAttributesClassName = new("gold") },
+		func(spec *corev1.PersistentVolumeClaimSpec) {
+			spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "data"}
+		},
+	} {
+		other := newNamespace(t)
+		createChanged(t, other, change)
+		awaitPending(t, other, "are not supported")
+	}
+	stop()
+	config.Contents = false
+	stop = start(t, config)
+	deleteClaim(t, namespace)
+	awaitRemoved(t, directory.Path)
+	createClaim(t, namespace, "")
+	awaitClaim(t, namespace, "bound", bound)
+	stop()
+	config.Contents = true
+	stop = start(t, config)
+	awaitEvent(t, namespace, "data", "VolumeWithoutContents")
+}
+
+// A volume has the attributes class of its claim. Otherwise, the volume controller would not bind the two.
+func TestClaimWithAnAttributesClass(t *testing.T) {
+	t.Parallel()
+	simulate(t)
+	namespace := newNamespace(t)
+	createChanged(t, namespace, func(spec *corev1.PersistentVolumeClaimSpec) { spec.VolumeAttributesClassName = new("gold") })
+	claim := await(t, "bound claim", getRestored(namespace), bound)
+	if class := claim.Status.CurrentVolumeAttributesClassName; class == nil || *class != "gold" {
+		t.Errorf("status: %s", asYAML(claim.Status))
 	}
 }

@@ -144,7 +144,7 @@ type Report struct {
 }
 
 // Order is a later message to the process of the node: the files with which it joins the cluster exist, and the API server
-// responds.
+// responds. The end of the pipe orders it to stop the containers.
 type Order struct {
 	Join bool `json:"join"`
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/logs"
 	logsv1 "k8s.io/component-base/logs/api/v1"
+	internalapi "k8s.io/cri-api/pkg/apis"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
@@ -43,7 +46,28 @@ func runKubelet(ctx context.Context, dir settings.Dir, s settings.Settings) erro
 	if err != nil {
 		return err
 	}
-	return app.Run(ctx, kubelet, dependencies, utilfeature.DefaultFeatureGate)
+	err = app.Run(ctx, kubelet, dependencies, utilfeature.DefaultFeatureGate)
+	if err != nil || ctx.Err() == nil {
+		return err
+	}
+	return stopContainers(context.WithoutCancel(ctx), dependencies.RemoteRuntimeService)
+}
+
+// stopContainers sends each container its stop signal, and kills the ones that do not end in time. The kubelet must have ended:
+// otherwise, it would start them again.
+func stopContainers(ctx context.Context, runtime internalapi.RuntimeService) error {
+	running := runtimev1.ContainerStateValue{State: runtimev1.ContainerState_CONTAINER_RUNNING}
+	found, err := runtime.ListContainers(ctx, &runtimev1.ContainerFilter{State: &running})
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	for _, container := range found {
+		group.Go(func() error {
+			return runtime.StopContainer(ctx, container.Id, int64(timing.stopGrace.Seconds()))
+		})
+	}
+	return group.Wait()
 }
 
 // maxPodProcesses prevents a fork bomb from using up the processes of other pods.
@@ -56,6 +80,10 @@ func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settin
 	c.TLSCertFile, c.TLSPrivateKeyFile = dir.ServingCert(), dir.ServingKey()
 	c.Authentication.X509.ClientCAFile = dir.Authority()
 	c.Authentication.Anonymous.Enabled = false
+	// The defaults would allow each pod to read the specs of all pods, and each user with a certificate to run commands in them.
+	c.ReadOnlyPort = 0
+	c.Authentication.Webhook.Enabled = true
+	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
 
 	c.ContainerRuntimeEndpoint = "unix://" + dir.Socket()
 	c.ImageServiceEndpoint = c.ContainerRuntimeEndpoint

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 
@@ -75,13 +76,14 @@ func run(ctx context.Context, dir settings.Dir, report *os.File) error {
 		return err
 	}
 	var order settings.Order
-	if err := json.NewDecoder(os.NewFile(ordersFD, "orders")).Decode(&order); err != nil {
+	orders := os.NewFile(ordersFD, "orders")
+	if err := json.NewDecoder(orders).Decode(&order); err != nil {
 		return fmt.Errorf("wait for the cluster: %w", err)
 	}
 	if err := kept.give(watchesOfOthers); err != nil {
 		return err
 	}
-	return join(ctx, dir, s)
+	return join(ctx, dir, s, orders)
 }
 
 // prepare sets up the environment of a node for this process.
@@ -106,11 +108,16 @@ func prepare() error {
 // errEnded means that a component ended without an error, which ends the node.
 var errEnded = errors.New("it ended by itself")
 
-// join runs the components that need the API server until one of them or ctx ends.
-func join(ctx context.Context, dir settings.Dir, s settings.Settings) error {
+// join runs the components that need the API server until one of them or ctx ends. The end of orders ends the kubelet.
+func join(ctx context.Context, dir settings.Dir, s settings.Settings, orders io.Reader) error {
+	ordered, stop := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, orders) // there are no further ones
+		stop()
+	}()
 	ended := make(chan error)
 	for name, component := range map[string]func(context.Context, settings.Dir, settings.Settings) error{
-		"kubelet":    runKubelet,
+		"kubelet":    func(_ context.Context, d settings.Dir, s settings.Settings) error { return runKubelet(ordered, d, s) },
 		"kube-proxy": runProxy,
 		"CoreDNS":    runDNS,
 	} {

@@ -7,12 +7,13 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"strings"
 )
 
 // account is where a pod finds who it is.
 const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// api asks the API server for things of the namespace, at the name that pods know it by, and prints whether it may.
+// api asks the API server for things of the namespace, at the name that pods know it by, or the server of a URL, and prints whether it may.
 func api(resources ...string) {
 	authority, err := os.ReadFile(account + "ca.crt")
 	if err != nil {
@@ -26,7 +27,11 @@ func api(resources ...string) {
 	pool.AppendCertsFromPEM(authority)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	for _, resource := range resources {
-		request, err := http.NewRequest(http.MethodGet, "https://kubernetes.default.svc/api/v1/namespaces/default/"+resource, nil)
+		url := resource
+		if !strings.Contains(url, "://") {
+			url = "https://kubernetes.default.svc/api/v1/namespaces/default/" + resource
+		}
+		request, err := http.NewRequest(http.MethodGet, url, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
