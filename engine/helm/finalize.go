@@ -85,9 +85,8 @@ func (d *deleting) tidy(ctx context.Context, owner *engine.Object, out *operon.F
 			if err != nil {
 				continue // it was not created either
 			}
-			kind := object.GroupVersionKind()
-			mapping, err := d.cluster.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-			if meta.IsNoMatchError(err) || err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == owner.Namespace {
+			namespaced, err := out.Client().IsObjectNamespaced(object)
+			if meta.IsNoMatchError(err) || err == nil && namespaced && object.GetNamespace() == owner.Namespace {
 				continue
 			}
 			if err != nil {

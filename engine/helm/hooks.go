@@ -247,6 +247,14 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 	if err != nil {
 		return hookEnd{Failed: err.Error()}, nil //nolint:nilerr // it is how the hook ended
 	}
+	namespaced, err := writer.IsObjectNamespaced(wanted)
+	if err != nil {
+		return hookEnd{}, err
+	}
+	if !namespaced {
+		wanted.SetNamespace("")
+		wanted.SetOwnerReferences(nil) // a custom resource has a namespace and cannot own it
+	}
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(wanted.GroupVersionKind())
 	found.SetNamespace(wanted.GetNamespace())
@@ -269,7 +277,7 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 	case !isOf(owner, found) && !isSharedDefinition(hook, found):
 		return hookEnd{Waits: "another object has its name: delete that, or rename the hook"}, nil
 	case isDefinition(hook):
-		return hookEnd{Waits: "it is being updated"}, update(ctx, writer, wanted)
+		return hookEnd{UID: string(found.GetUID())}, update(ctx, writer, wanted) // hooks of other releases update it, too: it may have changed before the next look
 	case len(hook.DeletePolicies) > 0 && !has(hook, release.HookBeforeHookCreation) && !abandoned(hook, found):
 		return hookEnd{Failed: "it exists from an earlier revision, and its deletion policy keeps it"}, nil
 	}

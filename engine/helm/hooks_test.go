@@ -173,6 +173,11 @@ spec:
 			if color := definition.GetAnnotations()["color"]; policy == "before-hook-creation" && color != "blue" {
 				t.Errorf("the CRD was not updated: its color is %q", color)
 			}
+			if owners := definition.GetOwnerReferences(); len(owners) > 0 {
+				t.Errorf("the CRD, which is cluster-scoped, has the namespaced owners %+v", owners)
+			}
+			s.Add("two", nil)
+			s.AwaitReady("two")
 		})
 	}
 }
