@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/operon-framework/operon/engine"
 	"github.com/operon-framework/operon/engine/ansible/internal/snakecase"
@@ -26,7 +27,7 @@ type input struct {
 }
 
 // formatVersion is a part of each digest. A change of it repeats all runs.
-const formatVersion = "2"
+const formatVersion = "3"
 
 // input returns what a run for an object is given, and with deleting what the run of the finalizer is given.
 func (t *entry) input(object *engine.Object, deleting bool) (*input, error) {
@@ -102,7 +103,7 @@ func specOf(object *engine.Object) (map[string]any, error) {
 	if len(object.Spec.Raw) == 0 {
 		return spec, nil
 	}
-	if err := json.Unmarshal(object.Spec.Raw, &spec); err != nil {
+	if err := utiljson.Unmarshal(object.Spec.Raw, &spec); err != nil { // it keeps integers
 		return nil, fmt.Errorf("spec: want an object: %w", err)
 	}
 	return spec, nil

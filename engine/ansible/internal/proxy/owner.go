@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -41,7 +42,11 @@ func (o Owner) owns(object metav1.Object) bool {
 // it. It returns nil if the object is neither JSON nor YAML.
 func (o Owner) addTo(body []byte, namespace string) ([]byte, error) {
 	var content map[string]any
-	if err := yaml.Unmarshal(body, &content); err != nil || content == nil {
+	encoded, err := yaml.YAMLToJSON(body)
+	if err == nil {
+		err = utiljson.Unmarshal(encoded, &content) // it keeps integers
+	}
+	if err != nil || content == nil {
 		return nil, nil //nolint:nilerr // another format
 	}
 	object := &unstructured.Unstructured{Object: content}

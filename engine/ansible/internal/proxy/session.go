@@ -67,11 +67,12 @@ func (s *Session) miss() {
 }
 
 // Result returns the record of the run, ordered, and the reason why it is not complete.
-func (s *Session) Result(ctx context.Context) (objects []engine.RunObject, open string, err error) {
+func (s *Session) Result(ctx context.Context) (objects []engine.RunObject, open string, failed error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, e := range s.objects {
 		o := key.object()
+		var err error
 		if e.unknown {
 			e.state, err = s.proxy.live(ctx, s.Owner, key)
 		}
