@@ -27,6 +27,15 @@ class CallbackModule(Default):
                 "action": getattr(task, "resolved_action", None) or task.action}
 
     @staticmethod
+    def rescued(task):
+        """Reports whether a rescue section follows if the task fails. Copies of a task have its ID."""
+        while task._parent is not None:
+            child, task = task, task._parent
+            if getattr(task, "rescue", None) and any(one._uuid == child._uuid for one in task.block):
+                return True
+        return False
+
+    @staticmethod
     def error(trace):
         """Returns the text of the error at the end of a traceback."""
         lines = (trace or "").strip().splitlines()
@@ -66,7 +75,8 @@ class CallbackModule(Default):
         failed = [item.get("msg") for item in values.get("results", []) if isinstance(item, dict) and item.get("failed")]
         if failed:
             message = "; ".join(str(text) for text in failed)
-        self.emit("failed", message=str(message), ignored=bool(ignore_errors), host=result._host.get_name(), **self.task(result._task))
+        self.emit("failed", message=str(message), ignored=bool(ignore_errors) or self.rescued(result._task),
+                  host=result._host.get_name(), **self.task(result._task))
         super().v2_runner_on_failed(result, ignore_errors)
 
     def v2_runner_on_unreachable(self, result):
