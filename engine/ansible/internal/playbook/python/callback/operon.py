@@ -15,6 +15,10 @@ import sys
 from ansible.plugins.callback.default import CallbackModule as Default
 
 
+# CLUSTER contains the options of modules that choose a cluster.
+CLUSTER = ("kubeconfig", "context", "host", "api_key")
+
+
 class CallbackModule(Default):
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
@@ -45,8 +49,17 @@ class CallbackModule(Default):
     def emit(self, event, ack=False, **fields):
         sys.modules["operon_events"].send(event=event, ack=ack, **fields)
 
+    @staticmethod
+    def elsewhere(task):
+        """Reports whether a task may use another cluster than that of the operator."""
+        arguments = [task.args]
+        for defaults in task.module_defaults or []:
+            arguments += defaults.values() if isinstance(defaults, dict) else []
+        chosen = any(isinstance(some, dict) and some.get(option) for some in arguments for option in CLUSTER)
+        return chosen or any(name in str(task.environment) for name in ("K8S_AUTH_", "KUBECONFIG"))
+
     def started(self, task):
-        self.emit("task", ack=True, registered=bool(task.register), **self.task(task))
+        self.emit("task", ack=True, registered=bool(task.register), elsewhere=self.elsewhere(task), **self.task(task))
 
     def v2_playbook_on_task_start(self, task, is_conditional):
         self.started(task)
