@@ -254,14 +254,14 @@ func TestPeriod(t *testing.T) {
 	})
 }
 
-// The period that a user of the API sets has a minimum.
+// The period that a user of the API sets has a minimum. A verbosity that is not a number has no effect.
 func TestShortPeriod(t *testing.T) {
 	t.Parallel()
 	m := newMarket(t)
 	file := filepath.Join(t.TempDir(), "runs")
 	m.Write("roles/stall/tasks/main.yml", "- ansible.builtin.shell: date +%s >> "+file+"\n")
 	stall := m.New("one", nil)
-	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1ns"})
+	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1ns", "ansible.sdk.operatorframework.io/verbosity": "loud"})
 	m.Must(m.Create(t.Context(), stall))
 	m.Start()
 	var first, second int64

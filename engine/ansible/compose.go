@@ -102,6 +102,9 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 	if err != nil {
 		return operon.TerminalError(ReasonInvalidSpec, err)
 	}
+	if settings.ignored != "" {
+		out.Warning(ReasonInvalidSpec, settings.ignored)
+	}
 	j := c.job(object)
 	if j != nil && j.run == nil {
 		wait(out, object, in, j)
@@ -136,27 +139,29 @@ func wait(out *operon.Composition, object *engine.Object, in *input, j *job) {
 	}
 }
 
-// settings are the annotations of an object.
+// settings are the annotations of an object. They override those of the entry.
 type settings struct {
 	period  *time.Duration
 	verbose int
+	// ignored describes an annotation that has no effect because of its value.
+	ignored string
 }
 
 func (t *entry) settingsOf(object *engine.Object) (settings, error) {
-	var s settings
+	s := settings{verbose: t.verbose}
+	if text := object.Annotations[verbosityAnnotation]; text != "" {
+		if n, err := strconv.Atoi(text); err == nil && 0 <= n && n <= 7 {
+			s.verbose = n
+		} else {
+			s.ignored = fmt.Sprintf("the annotation %s is ignored: it is %q, which is not a number from 0 to 7", verbosityAnnotation, text)
+		}
+	}
 	if text := object.Annotations[periodAnnotation]; text != "" {
 		period, err := t.watch.Period(text)
 		if err != nil {
 			return s, fmt.Errorf("the annotation %s: %w", periodAnnotation, err)
 		}
 		s.period = &period
-	}
-	if text := object.Annotations[verbosityAnnotation]; text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > 7 {
-			return s, fmt.Errorf("the annotation %s is %q: want a number from 0 to 7", verbosityAnnotation, text)
-		}
-		s.verbose = n
 	}
 	return s, nil
 }

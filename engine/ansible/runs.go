@@ -40,7 +40,7 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 		key := client.ObjectKeyFromObject(object)
 		ctrl.Log.WithName("ansible").Info("run", "kind", c.watch.Kind.Kind, "object", key, "reason", why)
 		started := time.Now()
-		run, result := c.run(ctx, key, in, session, max(c.verbose, s.verbose))
+		run, result := c.run(ctx, key, in, session, s.verbose)
 		runSeconds.WithLabelValues(c.watch.Kind.Kind).Observe(time.Since(started).Seconds())
 		if c.stop.Err() != nil {
 			return // a run that ended because the operator ends says nothing about the object
