@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -148,6 +149,44 @@ func TestOwnStatus(t *testing.T) {
 	m.EventuallyData("one", "before", "blue")
 }
 
+// A run depends on the labels and annotations of its custom resource if it uses them, and not on those that it writes itself.
+func TestOwnMetadata(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ read, labels string }{
+		"by the variable": {"[]", "_market_example_com_stall.metadata.labels"},
+		"by a task": {`
+- kubernetes.core.k8s_info: {api_version: market.example.com/v1, kind: Stall, namespace: "{{ ansible_operator_meta.namespace }}", name: one}
+  register: own
+`, "own.resources[0].metadata.labels"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMarket(t)
+			m.Write("roles/stall/tasks/read.yml", test.read)
+			m.Write("roles/stall/tasks/main.yml", `
+- ansible.builtin.import_tasks: read.yml
+- ansible.builtin.tempfile: {}
+  register: mark
+- kubernetes.core.k8s:
+    definition: {apiVersion: market.example.com/v1, kind: Stall, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}", annotations: {mark: "{{ mark.path }}"}}}
+- kubernetes.core.k8s:
+    definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}"}, data: {team: "{{ (`+test.labels+` | default({}, true)).team | default('none') }}"}}
+`)
+			stall := m.Add("one", nil)
+			seen, _ := m.Start()
+			m.EventuallyData("one", "team", "none")
+			m.AwaitReady("one")
+			m.Must(m.Patch(t.Context(), stall, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"blue"}}}`))))
+			m.EventuallyData("one", "team", "blue")
+			m.AwaitReady("one")
+			m.Quiet(seen)
+			if open := m.StatusOf("one").LastRun.Open; open != "" {
+				t.Errorf("the run counts as open: %s", open)
+			}
+		})
+	}
+}
+
 // A dry run runs no role, and says that it would.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
@@ -216,7 +255,7 @@ func TestNothingIsLeft(t *testing.T) {
   poll: 0
 - ansible.builtin.shell: echo $(ps -o ppid= -p $(ps -o sid= -p $$))
   register: worker
-- ansible.builtin.set_fact: {tmp: "{{ lookup('env', 'TMPDIR') }}", prices: "{{ lookup('kubernetes.core.k8s', api_version='v1', kind='ConfigMap') }}"}
+- ansible.builtin.set_fact: {tmp: "{{ lookup('env', 'TMPDIR') }}", prices: "{{ lookup('kubernetes.core.k8s', api_version='v1', kind='ConfigMap', namespace=ansible_operator_meta.namespace, resource_name='prices') }}"}
 - ansible.builtin.lineinfile: {path: `+mark+`-lines, line: a, create: true}
 - kubernetes.core.k8s:
     definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}"}, data: {worker: "{{ worker.stdout }}", tmp: "{{ tmp }}"}}

@@ -140,11 +140,13 @@ func (c *composer) sweep(ctx context.Context) {
 // execute runs the role or playbook with the permissions of a session.
 func (c *composer) execute(ctx context.Context, key types.NamespacedName, in *input, s *proxy.Session, verbosity int) (playbook.Outcome, error) {
 	if c.content.Mentions {
-		status, err := c.shared.proxy.Status(ctx, s.Owner)
+		live, err := s.ReadOwner(ctx)
 		if err != nil {
 			return playbook.Outcome{}, err
 		}
-		c.setStatus(in, status)
+		if live != nil {
+			c.setLive(in, live.Object)
+		}
 	}
 	kubeconfig, err := s.Kubeconfig(key.Namespace)
 	if err != nil {

@@ -88,13 +88,14 @@ func removeReserved(vars map[string]any) []string {
 	return found
 }
 
-// setStatus replaces the status in the variable that holds the whole object. The object that Compose is given has only the fields
-// that the engine writes, and roles may write others.
-func (t *entry) setStatus(in *input, status any) {
+// setLive replaces the metadata and the status in the variable that holds the whole object. The object that Compose is given may be older than the
+// record of the run, and has only those fields of the status that the engine writes.
+func (t *entry) setLive(in *input, live map[string]any) {
 	if t.unsafe {
-		status = unsafe(status)
+		live = unsafe(live).(map[string]any)
 	}
-	in.vars[t.variablePrefix()].(map[string]any)["status"] = status
+	whole := in.vars[t.variablePrefix()].(map[string]any)
+	whole["metadata"], whole["status"] = live["metadata"], live["status"]
 }
 
 // specOf returns the spec of an object. An object without a spec has an empty one.

@@ -19,6 +19,9 @@ type Owner struct {
 	UID             types.UID
 }
 
+// key returns the key of the owner in records.
+func (o Owner) key() objectKey { return objectKey{kind: o.Kind, namespace: o.Namespace, name: o.Name} }
+
 // Annotations of Operator SDK on objects that cannot have an owner reference.
 const (
 	primaryAnnotation     = "operator-sdk/primary-resource"
