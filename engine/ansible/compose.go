@@ -2,7 +2,6 @@ package ansible
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/engine"
@@ -45,14 +43,14 @@ type composer struct {
 	triggers chan types.NamespacedName
 	// slots limits the number of runs at the same time.
 	slots chan struct{}
+	// drained is the number of slots that are taken because the operator stops.
+	drained int
 
 	mu   sync.Mutex
 	jobs map[types.UID]*job
 	// limits limits the runs of each object that changes of other objects cause.
 	limits map[types.UID]*rate.Limiter
 	swept  time.Time
-	// stop ends with the operator.
-	stop context.Context
 
 	// states remembers the readiness of objects that runs have created, by UID.
 	states *lru.Cache
@@ -78,18 +76,6 @@ type job struct {
 	beyond   []string
 	// told means that events have been recorded.
 	told bool
-}
-
-// start lets runs start while the operator runs.
-func (c *composer) start(m ctrl.Manager) error {
-	c.slots = make(chan struct{}, c.workers)
-	stop, cancel := context.WithCancelCause(context.Background())
-	c.stop = stop
-	return m.Add(everywhere{func(ctx context.Context) error {
-		<-ctx.Done()
-		cancel(errors.New("the operator is being stopped"))
-		return nil
-	}})
 }
 
 // Compose implements operon.Composer. It starts a run if one is due.

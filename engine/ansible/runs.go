@@ -20,7 +20,7 @@ import (
 
 // begin starts a run.
 func (c *composer) begin(object *engine.Object, in *input, why string, s settings, deleting bool) {
-	ctx, cancel := context.WithCancelCause(c.stop)
+	ctx, cancel := context.WithCancelCause(c.shared.stop)
 	c.mu.Lock()
 	j := &job{object: client.ObjectKeyFromObject(object), input: in.digest, deleting: deleting, cancel: cancel}
 	if earlier := c.jobs[object.UID]; earlier != nil {
@@ -42,7 +42,7 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 		started := time.Now()
 		run, result := c.run(ctx, key, in, session, s.verbose)
 		runSeconds.WithLabelValues(c.watch.Kind.Kind).Observe(time.Since(started).Seconds())
-		if c.stop.Err() != nil {
+		if c.shared.stop.Err() != nil {
 			return // a run that ended because the operator ends says nothing about the object
 		}
 		if !deleting {
@@ -52,7 +52,7 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 		c.sweep(ctx)
 		select {
 		case c.triggers <- key:
-		case <-c.stop.Done():
+		case <-c.shared.stop.Done():
 		}
 	}()
 }
@@ -90,13 +90,18 @@ func now() metav1.MicroTime { return metav1.NewMicroTime(time.Now().Truncate(tim
 // turn takes a slot for a run. An object may have been deleted while its run waited for one, or the finalizers of one that is being
 // deleted may have been removed by hand: then another object may have its name, and what a finalizer role deletes by name.
 func (c *composer) turn(ctx context.Context, object proxy.Owner, deleting bool) error {
+	draining := c.shared.draining.Done()
 	select {
+	case <-draining:
 	case c.slots <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
 	case c.slots <- struct{}{}:
+	case <-draining:
+		<-ctx.Done()
+		return context.Cause(ctx)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
