@@ -1,6 +1,7 @@
 package ansible
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/operon-framework/operon/engine"
@@ -16,6 +17,6 @@ func (c *composer) prune(ctx context.Context, session *proxy.Session, before, ru
 	kept, err := session.Prune(ctx, before.Objects, run.Objects, run.Failed != "" || run.RequeueAt != nil)
 	run.Objects = append(run.Objects, kept...)
 	if err != nil {
-		run.Failed = first(run.Failed, err.Error())
+		run.Failed = cmp.Or(run.Failed, err.Error())
 	}
 }

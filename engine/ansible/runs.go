@@ -74,9 +74,9 @@ func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input,
 		objects, open, err = s.Result(ctx)
 	}
 	if err != nil {
-		end.Failed = first(end.Failed, err.Error())
+		end.Failed = cmp.Or(end.Failed, err.Error())
 	}
-	run.Failed, run.Objects, run.Open = end.Failed, objects, first(c.content.Open, end.Open, open)
+	run.Failed, run.Objects, run.Open = end.Failed, objects, cmp.Or(c.content.Open, end.Open, open)
 	run.Ended = now()
 	if end.Requeue > 0 {
 		at := metav1.NewTime(time.Now().Add(end.Requeue))

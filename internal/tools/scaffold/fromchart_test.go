@@ -51,6 +51,7 @@ func TestFromChartWithTexts(t *testing.T) {
 	chart, dir := t.TempDir(), filepath.Join(t.TempDir(), "till-operator")
 	testaid.Copy(t, chart, someChart)
 	values := "---\n# Texts.\nscript: |\n  first\n\n  ---\n   \n  last\n\nkept: |+\n  end\n\nfolded: one\n\n  two\n"
+	values += testaid.Read(t, filepath.Join(chart, "values.yaml"))
 	testaid.Write(t, filepath.Join(chart, "values.yaml"), values)
 	carryOut(t, scaffold.FromChart{Dir: dir, Chart: chart, Group: "scaffold"})
 	var want any

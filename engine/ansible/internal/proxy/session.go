@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -76,7 +77,7 @@ func (s *Session) ReadOwner(ctx context.Context) (*unstructured.Unstructured, er
 func (s *Session) opens(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open, s.missed = first(s.open, why), true
+	s.open, s.missed = cmp.Or(s.open, why), true
 }
 
 // miss says that a request is not recorded, because it failed.
@@ -100,7 +101,7 @@ func (s *Session) Result(ctx context.Context) (objects []engine.RunObject, open 
 			e.state, err = s.proxy.live(ctx, s.Owner, key)
 		}
 		if apierrors.IsForbidden(err) {
-			s.open, s.missed = first(s.open, Place(o)+" cannot be read: "+err.Error()), true
+			s.open, s.missed = cmp.Or(s.open, Place(o)+" cannot be read: "+err.Error()), true
 			continue
 		}
 		if err != nil {
@@ -138,13 +139,4 @@ func (s *Session) Beyond() []string {
 	defer s.mu.Unlock()
 	slices.Sort(s.beyond)
 	return slices.Compact(s.beyond)
-}
-
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
