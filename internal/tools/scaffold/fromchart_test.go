@@ -49,7 +49,9 @@ func TestFromChart(t *testing.T) {
 func TestFromChartWithTexts(t *testing.T) {
 	t.Parallel()
 	chart, dir := t.TempDir(), filepath.Join(t.TempDir(), "till-operator")
-	testaid.Copy(t, chart, someChart)
+	if err := os.CopyFS(chart, os.DirFS(someChart)); err != nil {
+		t.Fatal(err)
+	}
 	values := "---\n# Texts.\nscript: |\n  first\n\n  ---\n   \n  last\n\nkept: |+\n  end\n\nfolded: one\n\n  two\n"
 	values += testaid.Read(t, filepath.Join(chart, "values.yaml"))
 	testaid.Write(t, filepath.Join(chart, "values.yaml"), values)
