@@ -90,16 +90,14 @@ func now() metav1.MicroTime { return metav1.NewMicroTime(time.Now().Truncate(tim
 // turn takes a slot for a run. An object may have been deleted while its run waited for one, or the finalizers of one that is being
 // deleted may have been removed by hand: then another object may have its name, and what a finalizer role deletes by name.
 func (c *composer) turn(ctx context.Context, object proxy.Owner, deleting bool) error {
-	draining := c.shared.draining.Done()
 	select {
-	case <-draining:
 	case c.slots <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
 	case c.slots <- struct{}{}:
-	case <-draining:
+	case <-c.shared.draining.Done():
 		<-ctx.Done()
 		return context.Cause(ctx)
 	case <-ctx.Done():
@@ -181,4 +179,17 @@ func (c *composer) finish(j *job, run *engine.Run, result *engine.RunResult, s *
 	}
 	j.run, j.result, j.beyond = run, result, s.Beyond()
 	runsTotal.WithLabelValues(c.watch.Kind.Kind, ended).Inc()
+}
+
+// prune deletes the children that earlier runs created and that a successful run no longer uses. It does so before the run is recorded,
+// so that nothing is forgotten if the operator is killed. After a run that failed, or that asked to be repeated, all children stay.
+func (c *composer) prune(ctx context.Context, session *proxy.Session, before, run *engine.Run) {
+	if !c.prunes || before == nil {
+		return
+	}
+	kept, err := session.Prune(ctx, before.Objects, run.Objects, run.Failed != "" || run.RequeueAt != nil)
+	run.Objects = append(run.Objects, kept...)
+	if err != nil {
+		run.Failed = cmp.Or(run.Failed, err.Error())
+	}
 }
