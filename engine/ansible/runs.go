@@ -97,7 +97,7 @@ func (c *composer) turn(ctx context.Context, object proxy.Owner, deleting bool) 
 	}
 	select {
 	case c.slots <- struct{}{}:
-	case <-c.shared.draining.Done():
+	case <-c.shared.draining.Done(): // no run begins, and nothing has failed: the operator ends soon
 		<-ctx.Done()
 		return context.Cause(ctx)
 	case <-ctx.Done():
