@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/operon-framework/operon/engine/ansible"
 )
@@ -21,18 +24,20 @@ type settings struct {
 	hideOverrides  bool
 	namespaced     bool // --namespace is set
 	ansible        ansible.Engine
+	// leaseDuration and renewDeadline are those of the leader election. 0: the defaults.
+	leaseDuration, renewDeadline time.Duration
 }
 
 // Flags of Operator SDK's Helm and Ansible operators that have another name in operon.Main, and flags that have no effect here: metrics that
-// are served with TLS are always authorized, HTTP/2 is never enabled, the proxy of the Ansible engine chooses a free port, runs end with the
-// operator, and the log has each run and no more, unless the output is asked for.
+// are served with TLS are always authorized, HTTP/2 is never enabled, the proxy of the Ansible engine chooses a free port, leaders are elected with
+// Leases, and the log has each run and no more, unless the output is asked for.
 var (
 	renamed = map[string]string{
 		"metrics-addr": "metrics-bind-address", "enable-leader-election": "leader-elect", "zap-log-level": "log-level",
 	}
 	ignored = []string{
 		"metrics-require-rbac", "enable-http2", "zap-devel", "zap-stacktrace-level", "zap-time-encoding",
-		"proxy-port", "graceful-shutdown-timeout", "ansible-log-events",
+		"proxy-port", "leader-elect-resource-lock", "ansible-log-events",
 	}
 	// switches are the flags that may be written without a value.
 	switches = []string{
@@ -44,6 +49,9 @@ var (
 // translate parses the flags of this program, and returns the remaining arguments for operon.Main.
 func translate(args []string) (settings, []string, error) {
 	s := settings{watches: "./watches.yaml"}
+	if insideCluster() {
+		s.ansible.GracefulShutdown = shutdownInCluster
+	}
 	s.ansible.ShowOutput = strings.EqualFold(os.Getenv("ANSIBLE_DEBUG_LOGS"), "true")
 	var rest []string
 	if len(args) > 0 && args[0] == "run" {
@@ -63,9 +71,46 @@ func translate(args []string) (settings, []string, error) {
 			continue
 		}
 		s.namespaced = s.namespaced || name == "namespace"
+		if name == "shards" { // another replica takes over at once
+			s.ansible.GracefulShutdown = 0
+		}
 		rest = append(rest, passed(name, value))
 	}
 	return s, rest, nil
+}
+
+// shutdownInCluster is how long runs may continue in a cluster when the operator stops, without the flag. It is less than the 30 s for which Kubernetes
+// waits for a pod.
+const shutdownInCluster = 20 * time.Second
+
+func insideCluster() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
+
+// addresses returns the flags for the addresses of metrics and probes that args do not have. In a cluster, they are the defaults of Operator SDK's
+// operators, whose manifests rely on them.
+func addresses(args []string, helm bool) []string {
+	metrics, probes := ":8443", ":6789"
+	if helm {
+		metrics, probes = ":8080", ":8081"
+	}
+	var flags []string
+	for _, one := range []struct{ flag, address string }{{"--health-probe-bind-address=", probes}, {"--metrics-bind-address=", metrics}} {
+		if insideCluster() && !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, one.flag) }) {
+			flags = append(flags, one.flag+one.address)
+		}
+	}
+	return flags
+}
+
+// manager sets the options of the manager that have no flag of operon.Main.
+func (s settings) manager(options *ctrl.Options) {
+	if s.leaseDuration > 0 {
+		options.LeaseDuration = &s.leaseDuration
+	}
+	if s.renewDeadline > 0 {
+		options.RenewDeadline = &s.renewDeadline
+	}
+	patience := s.ansible.GracefulShutdown + 30*time.Second // the default, for all other parts
+	options.GracefulShutdownTimeout = &patience
 }
 
 // next returns the name and the value of the first flag, and the number of its arguments.
@@ -97,15 +142,17 @@ func (s *settings) take(name, value string) (taken bool, err error) {
 	case "leader-election-namespace":
 		s.leaseNamespace = value
 	case "reconcile-period":
-		if s.period, err = time.ParseDuration(value); err == nil && s.period < 0 {
-			err = fmt.Errorf("want a duration such as 5m, or 0 for none")
-		}
+		s.period, err = duration(value)
 	case "max-concurrent-reconciles":
 		if s.concurrency, err = strconv.Atoi(value); err == nil && s.concurrency < 1 {
 			err = fmt.Errorf("want 1 or more")
 		}
 	case "suppress-override-values":
 		s.hideOverrides, err = strconv.ParseBool(value)
+	case "leader-elect-lease-duration":
+		s.leaseDuration, err = duration(value)
+	case "leader-elect-renew-deadline":
+		s.renewDeadline, err = duration(value)
 	default:
 		return s.takeAnsible(name, value)
 	}
@@ -132,6 +179,8 @@ func (s *settings) takeAnsible(name, value string) (taken bool, err error) {
 		var inject bool
 		inject, err = strconv.ParseBool(value)
 		s.ansible.WithoutOwners = !inject
+	case "graceful-shutdown-timeout":
+		s.ansible.GracefulShutdown, err = duration(value)
 	case "ansible-run-timeout":
 		if s.ansible.RunTimeout, err = time.ParseDuration(value); err == nil && s.ansible.RunTimeout <= 0 {
 			err = fmt.Errorf("want a duration such as 30m")
@@ -142,8 +191,23 @@ func (s *settings) takeAnsible(name, value string) (taken bool, err error) {
 	return true, err
 }
 
+// duration parses a duration that may be 0.
+func duration(text string) (time.Duration, error) {
+	parsed, err := time.ParseDuration(text)
+	if err == nil && parsed < 0 {
+		err = errors.New("want a duration such as 5m, or 0 for none")
+	}
+	return parsed, err
+}
+
 // passed converts a flag to the flag of operon.Main.
 func passed(name, value string) string {
+	if n, err := strconv.Atoi(value); name == "zap-log-level" && err == nil && n > 0 { // further levels of debug
+		value = "debug"
+	}
+	if name == "zap-log-level" && value == "panic" {
+		value = "error"
+	}
 	if other, ok := renamed[name]; ok {
 		name = other
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	_ "time/tzdata" // images do not contain it
 
 	"go.yaml.in/yaml/v3"
@@ -63,8 +64,9 @@ func run() error {
 			return err
 		}
 	}
+	rest = append(rest, addresses(rest, slices.ContainsFunc(watches, func(w *engine.Watch) bool { return w.Engine() == "helm" }))...)
 	os.Args = append(os.Args[:1:1], rest...) // operon.Main parses the rest
-	operon.Main(name, options...)
+	operon.Main(name, append(options, operon.ManagerOptions(s.manager))...)
 	return nil
 }
 

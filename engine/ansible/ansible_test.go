@@ -93,6 +93,40 @@ func TestDriftAndReads(t *testing.T) {
 	m.EventuallyGone(live)
 }
 
+// The failure of a task that is rescued is not the failure of the run.
+func TestRescuedFailure(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	m.Write("roles/stall/tasks/main.yml", `
+- block:
+  - ansible.builtin.include_tasks: gate.yml
+  rescue:
+  - block:
+    - ansible.builtin.fail: {msg: the second gate is closed}
+    rescue:
+    - ansible.builtin.debug: {msg: there is a window}
+- block:
+  - block:
+    - ansible.builtin.fail: {msg: the window is closed}
+    rescue:
+    - ansible.builtin.fail: {msg: there is no ladder}
+  always:
+  - ansible.builtin.fail: {msg: nobody is at home}
+`)
+	m.Write("roles/stall/tasks/gate.yml", "- ansible.builtin.fail: {msg: the gate is closed}\n")
+	m.Add("one", nil)
+	m.Start()
+	failure := m.AwaitCondition("one", "Failure", metav1.ConditionTrue, "Failed")
+	var messages []string
+	for line := range strings.Lines(failure.Message) {
+		text, _, _ := strings.Cut(line, " (")
+		messages = append(messages, text)
+	}
+	if got, want := strings.Join(messages, ", "), "there is no ladder, nobody is at home"; got != want {
+		t.Errorf("Failure has the messages %s, want %s:\n%s", got, want, failure.Message)
+	}
+}
+
 // A failed task is named in the condition, the run is repeated, and other objects are not affected.
 func TestFailedTask(t *testing.T) {
 	t.Parallel()
@@ -220,14 +254,14 @@ func TestPeriod(t *testing.T) {
 	})
 }
 
-// The period that a user of the API sets has a minimum.
+// The period that a user of the API sets has a minimum. A verbosity that is not a number has no effect.
 func TestShortPeriod(t *testing.T) {
 	t.Parallel()
 	m := newMarket(t)
 	file := filepath.Join(t.TempDir(), "runs")
 	m.Write("roles/stall/tasks/main.yml", "- ansible.builtin.shell: date +%s >> "+file+"\n")
 	stall := m.New("one", nil)
-	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1ns"})
+	stall.SetAnnotations(map[string]string{"ansible.sdk.operatorframework.io/reconcile-period": "1ns", "ansible.sdk.operatorframework.io/verbosity": "loud"})
 	m.Must(m.Create(t.Context(), stall))
 	m.Start()
 	var first, second int64
@@ -294,9 +328,14 @@ func TestModules(t *testing.T) {
     involvedObject: {apiVersion: market.example.com/v1, kind: Stall, name: one, namespace: "{{ ansible_operator_meta.namespace }}"}
   when: events.resources | length == 0 or events.resources[0].count < 3
 - operator_sdk.util.osdk_metric: {name: stall_runs_total, description: Runs., counter: {increment: yes}}
+- operator_sdk.util.osdk_metric: {name: stall_events, description: Events., gauge: {set: "{{ events.resources | length }}"}}
 - operator_sdk.util.requeue_after: {time: 1s}
   when: events.resources | length == 0 or events.resources[0].count < 3
 `)
+	// An installed collection of the name does not matter.
+	const installed = "collections/ansible_collections/operator_sdk/util/"
+	m.Write(installed+"galaxy.yml", "namespace: operator_sdk\nname: util\nversion: 0.5.0\nauthors: [none]\nreadme: README.md\n")
+	m.Write(installed+"plugins/modules/osdk_metric.py", "raise Exception('nobody serves port 5050')\n")
 	m.Add("one", nil)
 	m.Start()
 	event := &corev1.Event{ObjectMeta: m.Named("stall-event")}

@@ -2,7 +2,6 @@ package ansible
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/engine"
@@ -45,14 +43,14 @@ type composer struct {
 	triggers chan types.NamespacedName
 	// slots limits the number of runs at the same time.
 	slots chan struct{}
+	// drained is the number of slots that are taken because the operator stops.
+	drained int
 
 	mu   sync.Mutex
 	jobs map[types.UID]*job
 	// limits limits the runs of each object that changes of other objects cause.
 	limits map[types.UID]*rate.Limiter
 	swept  time.Time
-	// stop ends with the operator.
-	stop context.Context
 
 	// states remembers the readiness of objects that runs have created, by UID.
 	states *lru.Cache
@@ -80,18 +78,6 @@ type job struct {
 	told bool
 }
 
-// start lets runs start while the operator runs.
-func (c *composer) start(m ctrl.Manager) error {
-	c.slots = make(chan struct{}, c.workers)
-	stop, cancel := context.WithCancelCause(context.Background())
-	c.stop = stop
-	return m.Add(everywhere{func(ctx context.Context) error {
-		<-ctx.Done()
-		cancel(errors.New("the operator is being stopped"))
-		return nil
-	}})
-}
-
 // Compose implements operon.Composer. It starts a run if one is due.
 func (c *composer) Compose(ctx context.Context, object *engine.Object, out *operon.Composition) error {
 	in, err := c.input(object, false)
@@ -101,6 +87,9 @@ func (c *composer) Compose(ctx context.Context, object *engine.Object, out *oper
 	settings, err := c.settingsOf(object)
 	if err != nil {
 		return operon.TerminalError(ReasonInvalidSpec, err)
+	}
+	if settings.ignored != "" {
+		out.Warning(ReasonInvalidSpec, settings.ignored)
 	}
 	j := c.job(object)
 	if j != nil && j.run == nil {
@@ -136,27 +125,29 @@ func wait(out *operon.Composition, object *engine.Object, in *input, j *job) {
 	}
 }
 
-// settings are the annotations of an object.
+// settings are the annotations of an object. They override those of the entry.
 type settings struct {
 	period  *time.Duration
 	verbose int
+	// ignored describes an annotation that has no effect because of its value.
+	ignored string
 }
 
 func (t *entry) settingsOf(object *engine.Object) (settings, error) {
-	var s settings
+	s := settings{verbose: t.verbose}
+	if text := object.Annotations[verbosityAnnotation]; text != "" {
+		if n, err := strconv.Atoi(text); err == nil && 0 <= n && n <= 7 {
+			s.verbose = n
+		} else {
+			s.ignored = fmt.Sprintf("the annotation %s is ignored: it is %q, which is not a number from 0 to 7", verbosityAnnotation, text)
+		}
+	}
 	if text := object.Annotations[periodAnnotation]; text != "" {
 		period, err := t.watch.Period(text)
 		if err != nil {
 			return s, fmt.Errorf("the annotation %s: %w", periodAnnotation, err)
 		}
 		s.period = &period
-	}
-	if text := object.Annotations[verbosityAnnotation]; text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > 7 {
-			return s, fmt.Errorf("the annotation %s is %q: want a number from 0 to 7", verbosityAnnotation, text)
-		}
-		s.verbose = n
 	}
 	return s, nil
 }

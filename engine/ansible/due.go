@@ -35,7 +35,7 @@ func (c *composer) due(ctx context.Context, object *engine.Object, out *operon.C
 		return "", err
 	}
 	if last.Failed == "" && why == "" {
-		return c.timer(out, last, s, first(last.Open, open)), nil
+		return c.timer(out, last, s, cmp.Or(last.Open, open)), nil
 	}
 	var next time.Time
 	if last.Failed == "" {
@@ -84,7 +84,7 @@ func (c *composer) dependency(ctx context.Context, out *operon.Composition, last
 			return proxy.Place(o) + " has changed", "", nil
 		}
 		if !watched {
-			open = first(open, "the operator may not watch "+proxy.Place(o))
+			open = cmp.Or(open, "the operator may not watch "+proxy.Place(o))
 		}
 	}
 	return "", open, nil

@@ -1,8 +1,11 @@
 package ansible
 
 import (
+	"context"
+	"errors"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +35,9 @@ type Engine struct {
 	ShowOutput bool
 	// RunTimeout is the maximum duration of a run. Default: 30 minutes.
 	RunTimeout time.Duration
+	// GracefulShutdown is how long runs may continue when the operator stops. They are then ended. Set it only if no other replica takes over
+	// their objects in the meantime, as it does with shards. Default: 0.
+	GracefulShutdown time.Duration
 
 	shared *shared
 	// firstRetry replaces that of timing, if it is set.
@@ -43,7 +49,12 @@ type shared struct {
 	worker *playbook.Worker
 	proxy  *proxy.Proxy
 	// kinds are the kinds of the operator's custom resources.
-	kinds []schema.GroupKind
+	kinds     []schema.GroupKind
+	composers []*composer
+	// draining ends when no run may begin any more, and stop when all have to end.
+	draining, stop context.Context
+	drain          context.CancelFunc
+	end            context.CancelCauseFunc
 }
 
 // everywhere is a part of a manager that also runs in replicas that are not the leader: with shards, they have objects, too.
@@ -75,23 +86,27 @@ func (e *Engine) Load(w *engine.Watch) (engine.Program, error) {
 		e.shared = &shared{proxy: proxy.New(!e.WithoutOwners), worker: playbook.NewWorker(playbook.Options{
 			Arguments: e.Arguments, RolesPath: e.roles(w.Dir()), CollectionsPath: e.collections(w.Dir()), ShowOutput: e.ShowOutput,
 		})}
+		e.shared.draining, e.shared.drain = context.WithCancel(context.Background())
+		e.shared.stop, e.shared.end = context.WithCancelCause(context.Background())
 	}
 	e.shared.kinds = append(e.shared.kinds, w.Kind.GroupKind())
 	triggers := make(chan types.NamespacedName, 1)
 	c := &composer{
 		entry: entry, engine: e, shared: e.shared, triggers: triggers, jobs: map[types.UID]*job{}, limits: map[types.UID]*rate.Limiter{}, swept: time.Now(),
-		states: lru.New(maxStates),
+		states: lru.New(maxStates), slots: make(chan struct{}, entry.workers),
 	}
+	e.shared.composers = append(e.shared.composers, c)
 	program := engine.Program{
 		Composer: c, Files: entry.files, Image: entry.image(),
 		Options: []operon.ManageOption{operon.Trigger(triggers)},
 		Setup: operon.Setup(func(m ctrl.Manager) error {
-			if first {
-				if err := e.shared.start(m); err != nil {
-					return err
-				}
+			if !first {
+				return nil
 			}
-			return c.start(m)
+			if err := e.shared.proxy.Connect(m); err != nil {
+				return err
+			}
+			return m.Add(everywhere{func(ctx context.Context) error { return e.shared.serve(ctx, e.GracefulShutdown) }})
 		}),
 	}
 	if entry.finalizer != nil {
@@ -105,15 +120,36 @@ func (e *Engine) Load(w *engine.Watch) (engine.Program, error) {
 	return program, nil
 }
 
-// start adds the proxy and the worker to the manager of an operator.
-func (s *shared) start(m ctrl.Manager) error {
-	if err := s.proxy.Connect(m); err != nil {
-		return err
+// serve runs the proxy and the worker until ctx has ended, and then until no run is left, which takes no longer than limit and the time to end a run.
+func (s *shared) serve(ctx context.Context, limit time.Duration) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	parts, failed := errgroup.WithContext(life)
+	parts.Go(func() error { return s.proxy.Serve(failed) })
+	parts.Go(func() error { return s.worker.Serve(failed) })
+	select {
+	case <-ctx.Done():
+	case <-failed.Done():
 	}
-	for _, part := range []manager.RunnableFunc{s.proxy.Serve, s.worker.Serve} {
-		if err := m.Add(everywhere{part}); err != nil {
-			return err
+	s.drain()
+	s.await(limit)
+	s.end(errors.New("the operator is being stopped"))
+	s.await(timing.ending)
+	end()
+	return parts.Wait()
+}
+
+// await waits for a time until no run is left. It takes the slots of runs that have ended.
+func (s *shared) await(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	for _, c := range s.composers {
+		for ; c.drained < cap(c.slots); c.drained++ {
+			select {
+			case c.slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package ansible
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -193,7 +194,7 @@ func (e *Engine) candidates(dir, role string) []string {
 		}
 		return append(paths, filepath.Join(debianPackages, "ansible_collections", parts[0], parts[1], "roles", parts[2]))
 	}
-	for _, root := range filepath.SplitList(first(e.RolesPath, os.Getenv("ANSIBLE_ROLES_PATH"))) {
+	for _, root := range filepath.SplitList(cmp.Or(e.RolesPath, os.Getenv("ANSIBLE_ROLES_PATH"))) {
 		paths = append(paths, filepath.Join(absolute(dir, root), role), filepath.Join(absolute(dir, root), "roles", role))
 	}
 	return append(paths, filepath.Join(dir, "roles", role))
@@ -205,7 +206,7 @@ const debianPackages = "/usr/lib/python3/dist-packages"
 // roles returns the directories in which playbooks find roles, separated like PATH, or an empty string for the setting of the
 // project's ansible.cfg. In the images of Operator SDK, it is the directory beside watches.yaml, too.
 func (e *Engine) roles(dir string) string {
-	list := first(e.RolesPath, os.Getenv("ANSIBLE_ROLES_PATH"))
+	list := cmp.Or(e.RolesPath, os.Getenv("ANSIBLE_ROLES_PATH"))
 	if list == "" && !exists(filepath.Join(dir, "ansible.cfg")) {
 		return filepath.Join(dir, "roles")
 	}
@@ -214,7 +215,7 @@ func (e *Engine) roles(dir string) string {
 
 // collections returns the directories in which collections are found, separated like PATH. The first is that of the project.
 func (e *Engine) collections(dir string) string {
-	list := first(e.CollectionsPath, os.Getenv("ANSIBLE_COLLECTIONS_PATH"), os.Getenv("ANSIBLE_COLLECTIONS_PATHS"))
+	list := cmp.Or(e.CollectionsPath, os.Getenv("ANSIBLE_COLLECTIONS_PATH"), os.Getenv("ANSIBLE_COLLECTIONS_PATHS"))
 	if list == "" {
 		list = "/usr/share/ansible/collections"
 		if home, err := os.UserHomeDir(); err == nil {
@@ -231,15 +232,6 @@ func placed(dir, path string) string {
 		return filepath.Join(dir, inside)
 	}
 	return absolute(dir, path)
-}
-
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 func absolute(dir, path string) string {

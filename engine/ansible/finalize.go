@@ -19,10 +19,7 @@ func (f *finalizing) Finalize(_ context.Context, object *engine.Object, out *ope
 	if err != nil {
 		return operon.TerminalError(ReasonInvalidSpec, err)
 	}
-	settings, err := f.settingsOf(object)
-	if err != nil {
-		settings.verbose = 0 // a wrong annotation must not prevent the deletion
-	}
+	settings, _ := f.settingsOf(object) // a wrong annotation must not prevent the deletion
 	j := f.job(object)
 	switch {
 	case j != nil && j.run == nil && !j.deleting:

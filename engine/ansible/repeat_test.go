@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,21 +53,38 @@ func TestReadsOfEachOther(t *testing.T) {
 	}
 }
 
-// A role that asks for a kind that the cluster lacks is repeated after the period.
-func TestReadOfAMissingKind(t *testing.T) {
+// A role that asks for what is not watched is repeated after the period.
+func TestReadsThatAreNotWatched(t *testing.T) {
 	t.Parallel()
-	m := newMarket(t)
-	m.Write("roles/stall/tasks/main.yml", `
+	for name, test := range map[string]struct{ tasks, want string }{
+		"a kind that the cluster lacks": {`
 - name: look for tents
   kubernetes.core.k8s_info: {api_version: camp.example.com/v1, kind: Tent, namespace: "{{ ansible_operator_meta.namespace }}"}
   register: tents
 - ansible.builtin.assert: {that: not tents.api_found}
-`)
-	m.Add("one", nil)
-	m.Start()
-	m.AwaitReady("one")
-	if open, want := m.StatusOf("one").LastRun.Open, "the task look for tents asks for a kind that the cluster lacks"; open != want {
-		t.Errorf("the run is open because of %q, want %q", open, want)
+`, "the task look for tents asks for a kind that the cluster lacks"},
+		"a cluster": {`
+- name: look elsewhere
+  kubernetes.core.k8s_info: {context: operon, api_version: v1, kind: ConfigMap, namespace: "{{ ansible_operator_meta.namespace }}", name: prices}
+`, "the task look elsewhere chooses a cluster"},
+		"a cluster by default": {`
+- module_defaults: {kubernetes.core.k8s_info: {context: operon}}
+  block:
+  - name: look elsewhere
+    kubernetes.core.k8s_info: {api_version: v1, kind: ConfigMap, namespace: "{{ ansible_operator_meta.namespace }}", name: prices}
+`, "the task look elsewhere chooses a cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMarket(t)
+			m.Write("roles/stall/tasks/main.yml", test.tasks)
+			m.Add("one", nil)
+			m.Start()
+			m.AwaitReady("one")
+			if open := m.StatusOf("one").LastRun.Open; open != test.want {
+				t.Errorf("the run is open because of %q, want %q", open, test.want)
+			}
+		})
 	}
 }
 
@@ -131,6 +149,44 @@ func TestOwnStatus(t *testing.T) {
 	m.EventuallyData("one", "before", "blue")
 }
 
+// A run depends on the labels and annotations of its custom resource if it uses them, and not on those that it writes itself.
+func TestOwnMetadata(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ read, labels string }{
+		"by the variable": {"[]", "_market_example_com_stall.metadata.labels"},
+		"by a task": {`
+- kubernetes.core.k8s_info: {api_version: market.example.com/v1, kind: Stall, namespace: "{{ ansible_operator_meta.namespace }}", name: one}
+  register: own
+`, "own.resources[0].metadata.labels"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMarket(t)
+			m.Write("roles/stall/tasks/read.yml", test.read)
+			m.Write("roles/stall/tasks/main.yml", `
+- ansible.builtin.import_tasks: read.yml
+- ansible.builtin.tempfile: {}
+  register: mark
+- kubernetes.core.k8s:
+    definition: {apiVersion: market.example.com/v1, kind: Stall, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}", annotations: {mark: "{{ mark.path }}"}}}
+- kubernetes.core.k8s:
+    definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}"}, data: {team: "{{ (`+test.labels+` | default({}, true)).team | default('none') }}"}}
+`)
+			stall := m.Add("one", nil)
+			seen, _ := m.Start()
+			m.EventuallyData("one", "team", "none")
+			m.AwaitReady("one")
+			m.Must(m.Patch(t.Context(), stall, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"blue"}}}`))))
+			m.EventuallyData("one", "team", "blue")
+			m.AwaitReady("one")
+			m.Quiet(seen)
+			if open := m.StatusOf("one").LastRun.Open; open != "" {
+				t.Errorf("the run counts as open: %s", open)
+			}
+		})
+	}
+}
+
 // A dry run runs no role, and says that it would.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
@@ -187,7 +243,7 @@ func (m *market) limited(rules ...rbacv1.PolicyRule) *rest.Config {
 	return config
 }
 
-// An asynchronous task that outlives its run does not stay in the process table, and stopping the operator removes its files.
+// A run leaves no temporary files, an asynchronous task that outlives it does not stay in the process table, and stopping the operator removes its files.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	m := newMarket(t)
@@ -199,7 +255,8 @@ func TestNothingIsLeft(t *testing.T) {
   poll: 0
 - ansible.builtin.shell: echo $(ps -o ppid= -p $(ps -o sid= -p $$))
   register: worker
-- ansible.builtin.set_fact: {tmp: "{{ lookup('env', 'TMPDIR') }}"}
+- ansible.builtin.set_fact: {tmp: "{{ lookup('env', 'TMPDIR') }}", prices: "{{ lookup('kubernetes.core.k8s', api_version='v1', kind='ConfigMap', namespace=ansible_operator_meta.namespace, resource_name='prices') }}"}
+- ansible.builtin.lineinfile: {path: `+mark+`-lines, line: a, create: true}
 - kubernetes.core.k8s:
     definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: "{{ ansible_operator_meta.namespace }}"}, data: {worker: "{{ worker.stdout }}", tmp: "{{ tmp }}"}}
 `)
@@ -214,6 +271,13 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		return nil
 	})
+	files, err := os.ReadDir(data["tmp"])
+	m.Must(err)
+	for _, file := range files {
+		if name := file.Name(); strings.HasPrefix(name, "tmp") || strings.HasPrefix(name, "ansible-moduletmp") {
+			t.Errorf("the run has left the file %s", name)
+		}
+	}
 	m.Must(os.Remove(mark))
 	m.Eventually("the worker has no child", func(context.Context) error {
 		children, err := childrenOf(worker)

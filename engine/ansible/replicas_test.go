@@ -7,10 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/engine/ansible"
 	"github.com/operon-framework/operon/internal/testing/enginetest"
 )
 
@@ -116,5 +120,34 @@ func TestRunOfARemovedFinalizer(t *testing.T) {
 	for _, object := range []client.Object{one, two} {
 		m.Must(m.Delete(t.Context(), object))
 		m.EventuallyGone(object)
+	}
+}
+
+// Runs that are in progress when the operator stops may come to their end, and no others begin.
+func TestGracefulShutdown(t *testing.T) {
+	t.Parallel()
+	m := newMarketWith(t, func() *ansible.Engine { return &ansible.Engine{GracefulShutdown: time.Minute} })
+	marks := t.TempDir()
+	m.Write("watches.yaml", "- {group: market.example.com, version: v1, kind: Stall, role: stall, maxConcurrentReconciles: 1}\n")
+	m.Write("roles/stall/tasks/main.yml", `
+- ansible.builtin.shell: touch `+marks+`/began; sleep 3
+- kubernetes.core.k8s:
+    definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ ansible_operator_meta.name }}", namespace: "{{ ansible_operator_meta.namespace }}"}, data: {done: "yes"}}
+`)
+	m.Add("one", nil)
+	_, stop := m.Start()
+	m.Eventually("the run to begin", func(context.Context) error {
+		_, err := os.Stat(filepath.Join(marks, "began"))
+		return err
+	})
+	m.Add("two", nil)
+	m.AwaitCondition("two", "Running", "True", "Running")
+	stop()
+	if done := m.Data("one")["done"]; done != "yes" {
+		t.Error("the run was ended")
+	}
+	err := m.Get(t.Context(), client.ObjectKey{Namespace: m.Namespace, Name: "two"}, &corev1.ConfigMap{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("a run began while the operator stopped: %v", err)
 	}
 }

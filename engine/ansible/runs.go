@@ -20,7 +20,7 @@ import (
 
 // begin starts a run.
 func (c *composer) begin(object *engine.Object, in *input, why string, s settings, deleting bool) {
-	ctx, cancel := context.WithCancelCause(c.stop)
+	ctx, cancel := context.WithCancelCause(c.shared.stop)
 	c.mu.Lock()
 	j := &job{object: client.ObjectKeyFromObject(object), input: in.digest, deleting: deleting, cancel: cancel}
 	if earlier := c.jobs[object.UID]; earlier != nil {
@@ -40,9 +40,9 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 		key := client.ObjectKeyFromObject(object)
 		ctrl.Log.WithName("ansible").Info("run", "kind", c.watch.Kind.Kind, "object", key, "reason", why)
 		started := time.Now()
-		run, result := c.run(ctx, key, in, session, max(c.verbose, s.verbose))
+		run, result := c.run(ctx, key, in, session, s.verbose)
 		runSeconds.WithLabelValues(c.watch.Kind.Kind).Observe(time.Since(started).Seconds())
-		if c.stop.Err() != nil {
+		if c.shared.stop.Err() != nil {
 			return // a run that ended because the operator ends says nothing about the object
 		}
 		if !deleting {
@@ -52,7 +52,7 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 		c.sweep(ctx)
 		select {
 		case c.triggers <- key:
-		case <-c.stop.Done():
+		case <-c.shared.stop.Done():
 		}
 	}()
 }
@@ -74,9 +74,9 @@ func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input,
 		objects, open, err = s.Result(ctx)
 	}
 	if err != nil {
-		end.Failed = first(end.Failed, err.Error())
+		end.Failed = cmp.Or(end.Failed, err.Error())
 	}
-	run.Failed, run.Objects, run.Open = end.Failed, objects, first(c.content.Open, end.Open, open)
+	run.Failed, run.Objects, run.Open = end.Failed, objects, cmp.Or(c.content.Open, end.Open, open)
 	run.Ended = now()
 	if end.Requeue > 0 {
 		at := metav1.NewTime(time.Now().Add(end.Requeue))
@@ -97,6 +97,9 @@ func (c *composer) turn(ctx context.Context, object proxy.Owner, deleting bool) 
 	}
 	select {
 	case c.slots <- struct{}{}:
+	case <-c.shared.draining.Done(): // no run begins, and nothing has failed: the operator ends soon
+		<-ctx.Done()
+		return context.Cause(ctx)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -140,11 +143,13 @@ func (c *composer) sweep(ctx context.Context) {
 // execute runs the role or playbook with the permissions of a session.
 func (c *composer) execute(ctx context.Context, key types.NamespacedName, in *input, s *proxy.Session, verbosity int) (playbook.Outcome, error) {
 	if c.content.Mentions {
-		status, err := c.shared.proxy.Status(ctx, s.Owner)
+		live, err := s.ReadOwner(ctx)
 		if err != nil {
 			return playbook.Outcome{}, err
 		}
-		c.setStatus(in, status)
+		if live != nil {
+			c.setLive(in, live.Object)
+		}
 	}
 	kubeconfig, err := s.Kubeconfig(key.Namespace)
 	if err != nil {
@@ -174,4 +179,17 @@ func (c *composer) finish(j *job, run *engine.Run, result *engine.RunResult, s *
 	}
 	j.run, j.result, j.beyond = run, result, s.Beyond()
 	runsTotal.WithLabelValues(c.watch.Kind.Kind, ended).Inc()
+}
+
+// prune deletes the children that earlier runs created and that a successful run no longer uses. It does so before the run is recorded,
+// so that nothing is forgotten if the operator is killed. After a run that failed, or that asked to be repeated, all children stay.
+func (c *composer) prune(ctx context.Context, session *proxy.Session, before, run *engine.Run) {
+	if !c.prunes || before == nil {
+		return
+	}
+	kept, err := session.Prune(ctx, before.Objects, run.Objects, run.Failed != "" || run.RequeueAt != nil)
+	run.Objects = append(run.Objects, kept...)
+	if err != nil {
+		run.Failed = cmp.Or(run.Failed, err.Error())
+	}
 }

@@ -54,3 +54,17 @@ func TestRunsByChangesAreLimited(t *testing.T) {
 		t.Errorf("the run of another object waits for %s", left)
 	}
 }
+
+// The annotation of an object overrides the verbosity of its entry, unless it is not a verbosity.
+func TestVerbosity(t *testing.T) {
+	t.Parallel()
+	e := &entry{watch: &engine.Watch{}, verbose: 2}
+	for text, want := range map[string]int{"": 2, "0": 0, "5": 5, "8": 2, "-1": 2, "loud": 2} {
+		object := &engine.Object{}
+		object.Annotations = map[string]string{verbosityAnnotation: text}
+		s, err := e.settingsOf(object)
+		if refused := text == "8" || text == "-1" || text == "loud"; err != nil || s.verbose != want || (s.ignored != "") != refused {
+			t.Errorf("%q leads to the verbosity %d, the message %q and %v; want %d", text, s.verbose, s.ignored, err, want)
+		}
+	}
+}

@@ -3,7 +3,7 @@ package ansible
 import "time"
 
 // timing contains the durations of this package.
-var timing = struct{ period, run, firstRetry, lastRetry, changedRetry, changedEvery, sweep time.Duration }{
+var timing = struct{ period, run, firstRetry, lastRetry, changedRetry, changedEvery, sweep, ending time.Duration }{
 	// period is the reconcile period of Operator SDK's Ansible operator.
 	period: 10 * time.Hour,
 	// run is the default of Engine.RunTimeout.
@@ -19,4 +19,6 @@ var timing = struct{ period, run, firstRetry, lastRetry, changedRetry, changedEv
 	// sweep is how often deleted objects are forgotten. It is longer than lastRetry, so that the run of an existing object began
 	// again by then if it failed.
 	sweep: 10 * time.Minute,
+	// ending is the time in which runs end that are told to.
+	ending: 15 * time.Second,
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/operon-framework/operon/engine"
 	"github.com/operon-framework/operon/engine/ansible/internal/snakecase"
@@ -26,7 +27,7 @@ type input struct {
 }
 
 // formatVersion is a part of each digest. A change of it repeats all runs.
-const formatVersion = "2"
+const formatVersion = "3"
 
 // input returns what a run for an object is given, and with deleting what the run of the finalizer is given.
 func (t *entry) input(object *engine.Object, deleting bool) (*input, error) {
@@ -87,13 +88,14 @@ func removeReserved(vars map[string]any) []string {
 	return found
 }
 
-// setStatus replaces the status in the variable that holds the whole object. The object that Compose is given has only the fields
-// that the engine writes, and roles may write others.
-func (t *entry) setStatus(in *input, status any) {
+// setLive replaces the metadata and the status in the variable that holds the whole object. The object that Compose is given may be older than the
+// record of the run, and has only those fields of the status that the engine writes.
+func (t *entry) setLive(in *input, live map[string]any) {
 	if t.unsafe {
-		status = unsafe(status)
+		live = unsafe(live).(map[string]any)
 	}
-	in.vars[t.variablePrefix()].(map[string]any)["status"] = status
+	whole := in.vars[t.variablePrefix()].(map[string]any)
+	whole["metadata"], whole["status"] = live["metadata"], live["status"]
 }
 
 // specOf returns the spec of an object. An object without a spec has an empty one.
@@ -102,7 +104,7 @@ func specOf(object *engine.Object) (map[string]any, error) {
 	if len(object.Spec.Raw) == 0 {
 		return spec, nil
 	}
-	if err := json.Unmarshal(object.Spec.Raw, &spec); err != nil {
+	if err := utiljson.Unmarshal(object.Spec.Raw, &spec); err != nil { // it keeps integers
 		return nil, fmt.Errorf("spec: want an object: %w", err)
 	}
 	return spec, nil

@@ -16,7 +16,7 @@ import (
 // A run is given the spec in snake_case, the object as it is, and the variables of watches.yaml, which take precedence.
 func TestInput(t *testing.T) {
 	t.Parallel()
-	object := &engine.Object{Spec: runtime.RawExtension{Raw: []byte(`{"someKey": {"innerKey": 1}, "edition": "small", "text": "{{ 1 }}"}`)}}
+	object := &engine.Object{Spec: runtime.RawExtension{Raw: []byte(`{"someKey": {"innerKey": 1}, "serial": 9007199254740993, "edition": "small", "text": "{{ 1 }}"}`)}}
 	object.Name, object.Namespace = "one", "market"
 	e := &entry{
 		watch: &engine.Watch{Kind: schema.GroupVersionKind{Group: "my-market.example.com", Version: "v1", Kind: "Stall"}},
@@ -28,8 +28,8 @@ func TestInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for variable, want := range map[string]string{
-		"some_key": `{"inner_key":1}`, "edition": `"large"`, "state": `"absent"`, "ansible_operator_meta": `{"name":"one","namespace":"market"}`,
-		"_my_market_example_com_stall_spec": `{"edition":"small","someKey":{"innerKey":1},"text":"{{ 1 }}"}`,
+		"serial": "9007199254740993", "some_key": `{"inner_key":1}`, "edition": `"large"`, "state": `"absent"`, "ansible_operator_meta": `{"name":"one","namespace":"market"}`,
+		"_my_market_example_com_stall_spec": `{"edition":"small","serial":9007199254740993,"someKey":{"innerKey":1},"text":"{{ 1 }}"}`,
 	} {
 		if got, err := json.Marshal(in.vars[variable]); err != nil || string(got) != want {
 			t.Errorf("%s is %s, %v; want %s", variable, got, err, want)
@@ -71,7 +71,7 @@ func TestReservedVariables(t *testing.T) {
 	}{
 		"snake case":                {`{"ansible_become": true, "ansible_become_exe": "x"}`, switches{snakeCase: true}, "ansible_become, ansible_become_exe"},
 		"camel case":                {`{"ansibleConnection": "ssh"}`, switches{snakeCase: true}, "ansible_connection"},
-		"a separator":               {`{"ansible-python.interpreter": "x", ".ansible_ssh_executable": "x"}`, switches{snakeCase: true}, "ansible_python_interpreter, ansible_ssh_executable"},
+		"a separator":               {`{"ansible-python interpreter": "x", " ansible_ssh_executable": "x"}`, switches{snakeCase: true}, "ansible_python_interpreter, ansible_ssh_executable"},
 		"marked as unsafe":          {`{"ansibleBecome": true}`, switches{snakeCase: true, unsafe: true}, "ansible_become"},
 		"as it is":                  {`{"ansible_become": true}`, switches{}, "ansible_become"},
 		"all variables":             {`{"__ansible_unsafe": {"ansible_become": true}}`, switches{}, "__ansible_unsafe"},

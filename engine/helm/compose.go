@@ -170,6 +170,11 @@ func (c *composer) release(ctx context.Context, object *engine.Object, reader Re
 	if err := chartutil.ValidateReleaseName(object.Name); err != nil {
 		return nil, operon.TerminalError(ReasonInvalidReleaseName, fmt.Errorf("the name %q cannot be the name of a Helm release: it may have %d characters, letters, digits and hyphens", object.Name, maxReleaseNameLength))
 	}
+	if object.DeletionTimestamp == nil { // a chart for another cluster can still be uninstalled
+		if err := c.chart.fits(c.cluster.capabilities); err != nil {
+			return nil, err
+		}
+	}
 	values, err := c.values(ctx, object, reader)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/engine/helm"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
@@ -199,4 +200,39 @@ func TestErrors(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The status does not show Secrets, also if they are in a list.
+func TestSecretsInAList(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.Write(template("list.yaml"), `apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Secret, metadata: {name: "{{ .Release.Name }}-listed"}, stringData: {key: sesame}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}-listed"}}
+`)
+	s.Add("one", nil)
+	s.Start()
+	s.AwaitReady("one")
+	secret := &corev1.Secret{ObjectMeta: s.Named("one-listed")}
+	s.Must(s.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
+	if manifest := s.StatusOf("one").DeployedRelease.Manifest; strings.Contains(manifest, "sesame") || !strings.Contains(manifest, "list.yaml") {
+		t.Errorf("the status has the manifest\n%s", manifest)
+	}
+}
+
+// A chart for another version of Kubernetes is not installed, and its custom resources can be deleted.
+func TestVersionOfKubernetes(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.Write("helm-charts/till/Chart.yaml", "apiVersion: v2\nname: till\nversion: 0.1.0\nkubeVersion: '>=99.0.0-0'\n")
+	s.Add("one", nil)
+	s.Start()
+	stalled := s.AwaitCondition("one", "Stalled", metav1.ConditionTrue, helm.ReasonChartError)
+	if want := "chart till: its kubeVersion is >=99.0.0-0, and the version of the cluster is v1."; !strings.HasPrefix(stalled.Message, want) {
+		t.Errorf("the message is %q, want it to begin with %q", stalled.Message, want)
+	}
+	s.Must(s.Delete(t.Context(), s.New("one", nil)))
+	s.EventuallyGone(s.New("one", nil))
 }

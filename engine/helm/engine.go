@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"errors"
 	"fmt"
 
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -37,16 +38,12 @@ func (e Engine) Load(w *engine.Watch) (engine.Program, error) {
 		return engine.Program{}, w.Errorf("chart", "%w", err)
 	}
 	c := &composer{chart: loaded, watch: w, cluster: &cluster{}, passes: map[types.UID]*pass{}, hideOverrides: e.HideOverrides}
-	if c.overrides, err = readOverrides(w); err != nil {
-		return engine.Program{}, err
-	}
-	if c.sources, err = readSources(w); err != nil {
-		return engine.Program{}, err
-	}
-	if c.reach, err = readReach(w); err != nil {
-		return engine.Program{}, err
-	}
-	if c.storage, err = readStorage(w); err != nil {
+	var errs [4]error
+	c.overrides, errs[0] = readOverrides(w)
+	c.sources, errs[1] = readSources(w)
+	c.reach, errs[2] = readReach(w)
+	c.storage, errs[3] = readStorage(w)
+	if err := errors.Join(errs[:]...); err != nil {
 		return engine.Program{}, err
 	}
 	return engine.Program{

@@ -60,7 +60,7 @@ func (d *deleting) uninstall(ctx context.Context, object *engine.Object, out *op
 	if !done || err != nil {
 		return err
 	}
-	if len(r.hooksOf(release.HookPostDelete)) > 0 {
+	if after, _ := r.hooksOf(release.HookPostDelete); len(after) > 0 {
 		gone, err := deleteObjects(ctx, object, out, r)
 		if !gone || err != nil {
 			return err
@@ -76,8 +76,9 @@ func (d *deleting) uninstall(ctx context.Context, object *engine.Object, out *op
 // runs again.
 func (d *deleting) tidy(ctx context.Context, owner *engine.Object, out *operon.Finalization, r *rendered) error {
 	for _, event := range []release.HookEvent{release.HookPostDelete, release.HookPreDelete} {
-		for _, name := range slices.Backward(r.hooksOf(event)) {
-			hook := r.hook(name)
+		names, hooks := r.hooksOf(event)
+		for _, name := range slices.Backward(names) {
+			hook := hooks[name]
 			if !has(hook, release.HookSucceeded) || isDefinition(hook) {
 				continue
 			}
@@ -96,7 +97,7 @@ func (d *deleting) tidy(ctx context.Context, owner *engine.Object, out *operon.F
 			if err != nil {
 				return err
 			}
-			if !exists || object.GetAnnotations()[hookKey] != deletionKey(event, owner) {
+			if !exists || object.GetAnnotations()[hookKey] != deletionKey(event, hook, owner) {
 				continue
 			}
 			if err := deleteHook(ctx, out.Client(), owner, hook, string(object.GetUID())); err != nil {
@@ -107,16 +108,21 @@ func (d *deleting) tidy(ctx context.Context, owner *engine.Object, out *operon.F
 	return nil
 }
 
-// deletionKey identifies the run of a hook of the deletion of an object.
-func deletionKey(event release.HookEvent, owner *engine.Object) string {
+// deletionKey identifies the run of a hook of the deletion of an object. One of both events runs once: what is left of the first run must not look like
+// no run.
+func deletionKey(event release.HookEvent, hook *release.Hook, owner *engine.Object) string {
+	if slices.Contains(hook.Events, release.HookPreDelete) {
+		event = release.HookPreDelete
+	}
 	return string(event) + "-" + string(owner.UID)
 }
 
 // deleteHooks runs the hooks of an event and reports whether all have ended. Their objects remain until garbage collection
 // deletes them with their owner, or tidy does, whatever their policy is, so that none is created twice.
 func deleteHooks(ctx context.Context, object *engine.Object, out *operon.Finalization, r *rendered, event release.HookEvent) (bool, error) {
-	for _, name := range r.hooksOf(event) {
-		end, err := runHook(ctx, out, out.Client(), object, r.hook(name), deletionKey(event, object))
+	names, hooks := r.hooksOf(event)
+	for _, name := range names {
+		end, err := runHook(ctx, out, out.Client(), object, hooks[name], deletionKey(event, hooks[name], object))
 		switch {
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			out.Warning(reasonHookFailed, fmt.Sprintf("hook %s is skipped, because its namespace is being deleted", name))

@@ -52,9 +52,9 @@ func trial() *generated { return newGenerated(nil) }
 // used reports whether a function was called.
 func (g *generated) used() bool { return g.calls > 0 }
 
-// functions returns the unrepeatable functions with stored results.
+// functions returns the unrepeatable functions with stored results, and those whose results have the random order of a map.
 func (g *generated) functions() template.FuncMap {
-	all, own := sprig.TxtFuncMap(), template.FuncMap{enterFunction: g.enter, leaveFunction: g.leave}
+	all, own := sprig.TxtFuncMap(), template.FuncMap{enterFunction: g.enter, leaveFunction: g.leave, "keys": sortedKeys, "values": sortedValues}
 	for _, name := range unrepeatable {
 		function := reflect.ValueOf(all[name])
 		own[name] = reflect.MakeFunc(function.Type(), func(arguments []reflect.Value) []reflect.Value {
@@ -62,6 +62,24 @@ func (g *generated) functions() template.FuncMap {
 		}).Interface()
 	}
 	return own
+}
+
+// sortedKeys returns the keys of maps, those of each map in order.
+func sortedKeys(all ...map[string]any) []string {
+	found := []string{}
+	for _, one := range all {
+		found = append(found, slices.Sorted(maps.Keys(one))...)
+	}
+	return found
+}
+
+// sortedValues returns the values of a map, in the order of their keys.
+func sortedValues(of map[string]any) []any {
+	found := []any{}
+	for _, key := range sortedKeys(of) {
+		found = append(found, of[key])
+	}
+	return found
 }
 
 // call returns the result of an earlier call, or else calls the function. The result of a failed call is not stored.

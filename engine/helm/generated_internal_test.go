@@ -65,6 +65,22 @@ func TestGeneratedValuesStay(t *testing.T) {
 	}
 }
 
+// The keys and values of a map have the same order each time: another order would be another revision.
+func TestMapsHaveAnOrder(t *testing.T) {
+	t.Parallel()
+	objects := objectsOf(t, map[string][]byte{}, map[string]string{"a.yaml": `{{ $of := dict "c" 1 "a" 2 "e" 3 "b" 4 "d" 5 }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: maps}
+data: {keys: "{{ keys $of (dict "z" 1 "y" 2) | join "" }}", values: "{{ values $of | join "" }}", none: "{{ keys dict | toJson }}{{ values dict | toJson }}"}
+`})
+	for _, want := range []string{`"keys":"abcdeyz"`, `"values":"24153"`, `"none":"[][]"`} {
+		if !strings.Contains(objects["maps"], want) {
+			t.Errorf("the object is %s, want %s", objects["maps"], want)
+		}
+	}
+}
+
 // What a disabled chart has stored is not used by another one, and is still there when the chart is enabled again.
 func TestGeneratedValuesOfDisabledCharts(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,8 @@ func (h *hooked) RunWorkflow(ctx context.Context, object *engine.Object, run *du
 
 // take executes the steps of a run.
 func (h *hooked) take(ctx context.Context, object *engine.Object, run *durable.Run, r *rendered, current wanted, p *pass) error {
-	if err := doHooks(ctx, run, object, r, current.First); err != nil {
+	first, last := eventsOf(current.Revision)
+	if err := doHooks(ctx, run, object, r, first, current.First); err != nil {
 		p.blocked = "hooks: " + err.Error()
 		return err
 	}
@@ -93,7 +94,15 @@ func (h *hooked) take(ctx context.Context, object *engine.Object, run *durable.R
 	if _, err := durable.Do(ctx, run, applied); err != nil {
 		return err
 	}
-	return doHooks(ctx, run, object, r, current.Last)
+	return doHooks(ctx, run, object, r, last, current.lastSteps(last))
+}
+
+// eventsOf returns the events of a revision, before and after its objects are applied.
+func eventsOf(revision int64) (first, last release.HookEvent) {
+	if revision > 1 {
+		return release.HookPreUpgrade, release.HookPostUpgrade
+	}
+	return release.HookPreInstall, release.HookPostInstall
 }
 
 // due returns the run of hooks that is due for the rendered result. It returns false if none is due.
@@ -103,12 +112,10 @@ func due(object *engine.Object, run *durable.Run, r *rendered) (wanted, bool, er
 		return wanted{}, false, err
 	}
 	want := wanted{Revision: r.revision, Digest: r.digest}
-	first, last, disabled := release.HookPreInstall, release.HookPostInstall, "install-disable-hooks"
-	if r.revision > 1 {
-		first, last, disabled = release.HookPreUpgrade, release.HookPostUpgrade, "upgrade-disable-hooks"
-	}
-	if object.Annotations[annotationPrefix+disabled] != "true" {
-		want.First, want.Last = r.hooksOf(first), r.hooksOf(last)
+	first, last := eventsOf(r.revision)
+	if object.Annotations[annotationPrefix+strings.ToLower(event(r.revision <= 1))+"-disable-hooks"] != "true" {
+		want.First, _ = r.hooksOf(first)
+		want.Last, _ = r.hooksOf(last)
 	}
 	switch {
 	case begun && current.Digest == r.digest && current.Revision == r.revision:
@@ -121,15 +128,39 @@ func due(object *engine.Object, run *durable.Run, r *rendered) (wanted, bool, er
 	return wanted{}, false, nil
 }
 
-// hooksOf returns the names of the hooks of an event, in the order of their weights.
-func (r *rendered) hooksOf(event release.HookEvent) []string {
-	var names []string
-	for _, hook := range r.hooks {
-		if slices.Contains(hook.Events, event) {
-			names = append(names, hookName(hook))
+// lastSteps returns the names of the steps after the objects are applied. The names of steps differ, so that those of hooks that also run before begin
+// with the event.
+func (w wanted) lastSteps(event release.HookEvent) []string {
+	steps := slices.Clone(w.Last)
+	for i, name := range steps {
+		if slices.Contains(w.First, name) {
+			steps[i] = stepPrefix(event) + name
 		}
 	}
-	return names
+	return steps
+}
+
+func stepPrefix(event release.HookEvent) string { return string(event) + " " }
+
+// hooksOf returns the names of the hooks of an event, in the order of Helm, and the hooks. Hooks with one name, which can be in several namespaces,
+// are numbered.
+func (r *rendered) hooksOf(event release.HookEvent) (names []string, hooks map[string]*release.Hook) {
+	hooks = map[string]*release.Hook{}
+	for _, hook := range slices.SortedStableFunc(slices.Values(r.hooks), byWeightAndName) {
+		if !slices.Contains(hook.Events, event) {
+			continue
+		}
+		name := hookName(hook)
+		for n := 2; hooks[name] != nil; n++ {
+			name = fmt.Sprintf("%s (%d)", hookName(hook), n)
+		}
+		names, hooks[name] = append(names, name), hook
+	}
+	return names, hooks
+}
+
+func byWeightAndName(a, b *release.Hook) int {
+	return cmp.Or(cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.Name, b.Name))
 }
 
 // skippedHooks returns the names of the hooks that do not run, because the chart did not seem to have any.
@@ -153,33 +184,26 @@ func (c *composer) skippedHooks(r *rendered) []string {
 
 func hookName(hook *release.Hook) string { return hook.Kind + " " + hook.Name }
 
-func (r *rendered) hook(name string) *release.Hook {
-	for _, hook := range r.hooks {
-		if hookName(hook) == name {
-			return hook
-		}
-	}
-	return nil
-}
-
 // doHooks runs the hooks of an event, each of them once, until one fails. In separate steps, it then deletes the objects whose policies require that,
 // the last one first, because later hooks need those of earlier ones. A deleted object is not created again after a crash.
-func doHooks(ctx context.Context, run *durable.Run, object *engine.Object, r *rendered, names []string) error {
+func doHooks(ctx context.Context, run *durable.Run, object *engine.Object, r *rendered, event release.HookEvent, steps []string) error {
+	_, hooks := r.hooksOf(event)
+	hookOf := func(step string) *release.Hook { return hooks[strings.TrimPrefix(step, stepPrefix(event))] }
 	ends := map[string]hookEnd{}
 	var failed error
-	for i, name := range names {
-		ended, err := doHook(ctx, run, object, r, name)
+	for i, name := range steps {
+		ended, err := doHook(ctx, run, object, hookOf(name), name)
 		if err != nil {
 			return err
 		}
 		ends[name] = ended
 		if ended.Failed != "" {
-			failed, names = fmt.Errorf("hook %s: %s", name, ended.Failed), names[:i+1]
+			failed, steps = fmt.Errorf("hook %s: %s", name, ended.Failed), steps[:i+1]
 			break
 		}
 	}
-	for _, name := range slices.Backward(names) {
-		hook, ended := r.hook(name), ends[name]
+	for _, name := range slices.Backward(steps) {
+		hook, ended := hookOf(name), ends[name]
 		if !ended.deletes(hook) {
 			continue
 		}
@@ -194,8 +218,7 @@ func doHooks(ctx context.Context, run *durable.Run, object *engine.Object, r *re
 }
 
 // doHook runs a hook once.
-func doHook(ctx context.Context, run *durable.Run, object *engine.Object, r *rendered, name string) (hookEnd, error) {
-	hook := r.hook(name)
+func doHook(ctx context.Context, run *durable.Run, object *engine.Object, hook *release.Hook, name string) (hookEnd, error) {
 	return durable.Do(ctx, run, durable.Step[hookEnd]{
 		Name: name,
 		Do: func(ctx context.Context, a *durable.Attempt) (hookEnd, error) {

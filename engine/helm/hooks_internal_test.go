@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"strings"
 	"testing"
 
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -42,6 +43,35 @@ func TestFindHooks(t *testing.T) {
 				t.Errorf("%s in %s: hooks, hooks of a deletion: %v, want %v", text, place, got, want)
 			}
 		}
+	}
+}
+
+// Hooks are found by event and name. Those of one event run by weight, and then by name.
+func TestHooksOfAnEvent(t *testing.T) {
+	t.Parallel()
+	of := func(path, kind, name string, weight int, events ...release.HookEvent) *release.Hook {
+		return &release.Hook{Path: path, Kind: kind, Name: name, Weight: weight, Events: events}
+	}
+	r := &rendered{hooks: []*release.Hook{
+		of("drop", "Job", "x", 0, release.HookPreDelete), of("role", "Role", "z", 0, release.HookPreInstall, release.HookPostInstall),
+		of("create", "Job", "x", 0, release.HookPostInstall), of("elsewhere", "Job", "x", 0, release.HookPostInstall),
+		of("account", "ServiceAccount", "a", 0, release.HookPostInstall), of("last", "Job", "a", 1, release.HookPostInstall),
+	}}
+	for event, want := range map[release.HookEvent]string{
+		release.HookPreDelete: "Job x=drop", release.HookPreInstall: "Role z=role",
+		release.HookPostInstall: "ServiceAccount a=account, Job x=create, Job x (2)=elsewhere, Role z=role, Job a=last",
+	} {
+		names, hooks := r.hooksOf(event)
+		for i, name := range names {
+			names[i] = name + "=" + hooks[name].Path
+		}
+		if got := strings.Join(names, ", "); got != want {
+			t.Errorf("the hooks of %s are %s, want %s", event, got, want)
+		}
+	}
+	steps := wanted{First: []string{"Role z"}, Last: []string{"Job x", "Role z"}}.lastSteps(release.HookPostInstall)
+	if got, want := strings.Join(steps, ", "), "Job x, post-install Role z"; got != want {
+		t.Errorf("the steps are %s, want %s", got, want)
 	}
 }
 

@@ -93,6 +93,45 @@ func TestHooksRunOnceForEachRevision(t *testing.T) {
 	s.EventuallyGone(&batchv1.Job{ObjectMeta: s.Named("one-before")})
 }
 
+// A hook can have several events. Hooks with one name have different ones, or are in different namespaces.
+func TestHooksOfSeveralEvents(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	account := "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {{ .Release.Name }}-account\n" +
+		"  annotations: {helm.sh/hook: 'pre-install,post-install,pre-delete,post-delete', helm.sh/hook-delete-policy: 'before-hook-creation,hook-succeeded'}\n"
+	s.Write(template("account.yaml"), account)
+	s.Write(template("both.yaml"), hook("both", "pre-install,post-install", "hook-succeeded"))
+	kept := strings.Replace(hook("first", "pre-delete", "before-hook-creation"), "annotations:", "annotations:\n    helm.sh/resource-policy: keep", 1)
+	s.Write(template("drop.yaml"), strings.Replace(kept, "image: job", "image: drop", 1))
+	s.Write(template("first.yaml"), hook("first", "post-install", "before-hook-creation"))
+	s.Add("one", nil)
+	seen, _ := s.Start()
+	s.AwaitReady("one")
+	s.EventuallyGone(&batchv1.Job{ObjectMeta: s.Named("one-both")})
+	s.EventuallyGone(&corev1.ServiceAccount{ObjectMeta: s.Named("one-account")})
+	if jobs, accounts := created(seen.Writes(), "/jobs"), created(seen.Writes(), "/serviceaccounts"); jobs != 3 || accounts != 2 {
+		t.Errorf("%d Jobs and %d ServiceAccounts were created, want 3 and 2", jobs, accounts)
+	}
+	s.Must(s.Delete(t.Context(), s.New("one", nil)))
+	s.EventuallyGone(s.New("one", nil))
+	job := &batchv1.Job{ObjectMeta: s.Named("one-first")}
+	s.Must(s.Get(t.Context(), client.ObjectKeyFromObject(job), job))
+	if image := job.Spec.Template.Spec.Containers[0].Image; image != "drop" {
+		t.Errorf("the Job that is left has the image %s, want that of the hook of the deletion", image)
+	}
+}
+
+// created returns the number of requests that create an object.
+func created(requests []string, path string) int {
+	count := 0
+	for _, request := range requests {
+		if strings.HasPrefix(request, "POST") && strings.Contains(request, path) {
+			count++
+		}
+	}
+	return count
+}
+
 // place returns the index of the first request that contains a text.
 func place(requests []string, text string) int {
 	for i, request := range requests {

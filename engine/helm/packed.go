@@ -102,10 +102,7 @@ func (s *summary) chart() string { return s.Chart.Metadata.Name }
 
 // firstDeployed returns the time of the first revision. It is zero if that is not known.
 func (s *summary) firstDeployed() time.Time {
-	at, err := time.Parse(time.RFC3339Nano, s.Info.FirstDeployed)
-	if err != nil {
-		return time.Time{}
-	}
+	at, _ := time.Parse(time.RFC3339Nano, s.Info.FirstDeployed)
 	return at
 }
 

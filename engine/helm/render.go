@@ -56,6 +56,8 @@ type rendered struct {
 	// manifests are the texts from which objects were read, and values those that were passed to the chart.
 	manifests []releaseutil.Manifest
 	values    map[string]any
+	// secret reports which of the manifests have a Secret, which can be in a list.
+	secret []bool
 	// manifest is the text of the objects, without the data of Secrets.
 	manifest string
 	// digest identifies objects and hooks.
@@ -89,13 +91,14 @@ func (c *Chart) render(ctx context.Context, in input) (*rendered, error) {
 		return nil, c.invalid(err)
 	}
 	r.hooks, r.manifests = hooks, manifests
-	slices.SortStableFunc(r.hooks, func(a, b *release.Hook) int { return a.Weight - b.Weight })
+	slices.SortStableFunc(r.hooks, func(a, b *release.Hook) int { return a.Weight - b.Weight }) // the digest depends on this order; hooksOf has that of Helm
 	for _, manifest := range manifests {
 		objects, err := parse(manifest.Content)
 		if err != nil {
 			return nil, c.invalid(fmt.Errorf("%s: %w", manifest.Name, err))
 		}
 		r.objects = append(r.objects, objects...)
+		r.secret = append(r.secret, slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Secret" }))
 	}
 	r.describe()
 	return r, nil
@@ -123,6 +126,15 @@ func (c *Chart) execute(ctx context.Context, in input) (map[string]string, error
 		return nil, c.invalid(err)
 	}
 	return files, nil
+}
+
+// fits returns an error if the chart requires another version of Kubernetes.
+func (c *Chart) fits(cluster *common.Capabilities) error {
+	want := c.loaded.Metadata.KubeVersion
+	if want == "" || cluster == nil || chartutil.IsCompatibleRange(want, cluster.KubeVersion.String()) {
+		return nil
+	}
+	return c.invalid(fmt.Errorf("its kubeVersion is %s, and the version of the cluster is %s: use a version of the chart for this cluster", want, cluster.KubeVersion.String()))
 }
 
 // invalid returns the error for a chart that cannot be rendered with these values.
@@ -182,9 +194,9 @@ func (r *rendered) describe() {
 // text returns the text of the objects, with or without Secrets.
 func (r *rendered) text(hideSecrets bool) string {
 	var text strings.Builder
-	for _, manifest := range r.manifests {
+	for i, manifest := range r.manifests {
 		content := strings.TrimSpace(manifest.Content)
-		if hideSecrets && manifest.Head.Kind == "Secret" {
+		if hideSecrets && r.secret[i] {
 			content = "# a Secret, which is not shown"
 		}
 		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", manifest.Name, content)

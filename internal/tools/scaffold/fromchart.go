@@ -113,9 +113,13 @@ func sampleOf(chart *helm.Chart, kind schema.GroupVersionKind, name string) ([]b
 	}
 	fmt.Fprintf(&text, "\n  # The values of the chart. Leave out those that you do not change.\n")
 	for line := range strings.Lines(string(written)) {
-		if strings.TrimSpace(line) != "" && strings.TrimSpace(line) != "---" {
-			text.WriteString("  " + line)
+		if strings.TrimRight(line, " \t\r\n") == "---" { // begins a document; an indented one is text
+			continue
 		}
+		if strings.Trim(line, "\r\n") != "" {
+			text.WriteString("  ")
+		}
+		text.WriteString(line)
 	}
 	if err := yaml.Unmarshal([]byte(text.String()), &struct{}{}); err != nil {
 		return nil, fmt.Errorf("values.yaml of the chart %s cannot be indented: %w", chart.Name(), err)

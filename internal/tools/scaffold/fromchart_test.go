@@ -1,8 +1,10 @@
 package scaffold_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -40,6 +42,25 @@ func TestFromChart(t *testing.T) {
 	localtest.Shared(t).InstallCRDs(t, filepath.Join(dir, "config/crd")) // the API server accepts the schema
 	if _, err := try(t, scaffold.FromChart{Dir: dir, Chart: someChart}); err == nil || !strings.Contains(err.Error(), "has a watches.yaml already") {
 		t.Errorf("a second time: %v", err)
+	}
+}
+
+// The spec of the sample has the values of the chart, also texts with empty lines and what looks like another document.
+func TestFromChartWithTexts(t *testing.T) {
+	t.Parallel()
+	chart, dir := t.TempDir(), filepath.Join(t.TempDir(), "till-operator")
+	if err := os.CopyFS(chart, os.DirFS(someChart)); err != nil {
+		t.Fatal(err)
+	}
+	values := "---\n# Texts.\nscript: |\n  first\n\n  ---\n   \n  last\n\nkept: |+\n  end\n\nfolded: one\n\n  two\n"
+	values += testaid.Read(t, filepath.Join(chart, "values.yaml"))
+	testaid.Write(t, filepath.Join(chart, "values.yaml"), values)
+	carryOut(t, scaffold.FromChart{Dir: dir, Chart: chart, Group: "scaffold"})
+	var want any
+	sample := map[string]any{}
+	err := errors.Join(yaml.Unmarshal([]byte(values), &want), yaml.Unmarshal([]byte(testaid.Read(t, filepath.Join(dir, "config/samples/till.yaml"))), &sample))
+	if err != nil || !reflect.DeepEqual(sample["spec"], want) {
+		t.Errorf("the spec is %q, %v; want %q", sample["spec"], err, want)
 	}
 }
 

@@ -2,7 +2,6 @@
 package content
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,14 +21,14 @@ type Content struct {
 	Open string
 	// AsksAPI means that the expressions of a file ask the API server, in whatever task they are evaluated.
 	AsksAPI bool
-	// Mentions means that a file contains a name.
+	// Mentions means that a file contains a name, and not only as the beginning of a longer one.
 	Mentions bool
 }
 
 // Of reads files, and all files in directories. The digest does not depend on the place of dir, which contains most of them. name is
 // what [Content.Mentions] is about.
 func Of(dir string, roots []string, name string) (Content, error) {
-	s := scanner{name: []byte(name), sum: sha256.New(), seen: map[string]bool{}}
+	s := scanner{name: regexp.MustCompile(regexp.QuoteMeta(name) + `\b`), sum: sha256.New(), seen: map[string]bool{}}
 	for _, root := range roots {
 		label, err := filepath.Rel(dir, root)
 		if err != nil || !filepath.IsLocal(label) {
@@ -45,7 +44,7 @@ func Of(dir string, roots []string, name string) (Content, error) {
 
 // scanner reads files.
 type scanner struct {
-	name  []byte
+	name  *regexp.Regexp
 	sum   hash.Hash
 	seen  map[string]bool
 	found Content
@@ -112,6 +111,6 @@ func (s *scanner) file(path, name string) error {
 		s.found.Open = fmt.Sprintf("%s uses %s", name, found)
 	}
 	s.found.AsksAPI = s.found.AsksAPI || asks.Match(content)
-	s.found.Mentions = s.found.Mentions || bytes.Contains(content, s.name)
+	s.found.Mentions = s.found.Mentions || s.name.Match(content)
 	return nil
 }

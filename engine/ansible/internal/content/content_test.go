@@ -20,6 +20,7 @@ func TestOf(t *testing.T) {
 		"- debug: {msg: 1}\n  when: lookup('k8s', kind='Pod')":            {AsksAPI: true},
 		"- debug: {msg: 1}\n  when: q('kubernetes.core.k8s', kind='Pod')": {AsksAPI: true},
 		"- debug: {msg: \"{{ _group_kind.status }}\"}":                    {Mentions: true},
+		"- debug: {msg: \"{{ _group_kind_spec.a }}\"}":                    {},
 	} {
 		dir := t.TempDir()
 		if err := os.Mkdir(filepath.Join(dir, "tasks"), 0o755); err != nil {

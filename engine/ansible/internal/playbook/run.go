@@ -2,6 +2,7 @@ package playbook
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,7 +156,7 @@ func (w *Worker) prepare(dir string, job Job) (command, error) {
 			return command{}, err
 		}
 	}
-	inventory := first(os.Getenv("ANSIBLE_INVENTORY"), filepath.Join(dir, "hosts"))
+	inventory := cmp.Or(os.Getenv("ANSIBLE_INVENTORY"), filepath.Join(dir, "hosts"))
 	args := []string{"-i", inventory, "-e", "@" + filepath.Join(dir, "vars.json")}
 	if job.Verbosity > 0 {
 		args = append(args, "-"+strings.Repeat("v", min(job.Verbosity, 7)))
@@ -237,7 +238,7 @@ func (r *run) converse(pid int, connection net.Conn, lines *bufio.Reader) {
 		}
 	}
 	r.mu.Lock()
-	r.broken = first(r.broken, fmt.Sprintf("the connection to the run failed: %v", err))
+	r.broken = cmp.Or(r.broken, fmt.Sprintf("the connection to the run failed: %v", err))
 	r.mu.Unlock()
 }
 
@@ -249,7 +250,7 @@ func (r *run) take(e event) {
 	case "task":
 		r.task = e.Task
 		r.job.Began(e.Task)
-		r.open = first(r.open, e.Task.opens())
+		r.open = cmp.Or(r.open, e.Task.opens())
 	case "failed":
 		if !e.Ignored {
 			r.failed = append(r.failed, e.Task.describe(e.Message))
@@ -265,7 +266,7 @@ func (r *run) take(e event) {
 		}
 		r.requeue = period
 	case "open":
-		r.open = first(r.open, e.Message)
+		r.open = cmp.Or(r.open, e.Message)
 	case "debug":
 		ctrl.Log.WithName("ansible").Info(e.Message, "task", e.Name, "role", e.Role)
 	case "stats":
@@ -286,7 +287,7 @@ func (r *run) outcome(status int, stopped error, output string) Outcome {
 	case r.stats == nil:
 		end.Failed = fmt.Sprintf("the run ended with status %s before its playbook did%s", exitStatus(status), output)
 	case r.stats.Failures > 0:
-		end.Failed = first(strings.Join(r.failed, "\n"), "a task failed")
+		end.Failed = cmp.Or(strings.Join(r.failed, "\n"), "a task failed")
 	case status != 0:
 		end.Failed = fmt.Sprintf("the run ended with status %s%s", exitStatus(status), output)
 	}
@@ -313,13 +314,4 @@ func lastBytes(file string, all bool) (string, error) {
 		return "\n" + text, err
 	}
 	return "", err
-}
-
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -16,6 +16,8 @@ type Task struct {
 	Path string `json:"path"`
 	// Action is the full name of the module.
 	Action string `json:"action"`
+	// Elsewhere means that the arguments of the task choose a cluster.
+	Elsewhere bool `json:"elsewhere"`
 	// Registered means that the result is stored in a variable.
 	Registered bool `json:"registered"`
 }
@@ -40,6 +42,9 @@ func (t Task) opens() string {
 			return "the task " + t.Name + " uses " + t.Action
 		}
 		module = module[i+1:]
+	}
+	if t.Elsewhere && strings.HasPrefix(module, "k8s") { // the proxy does not see what it does
+		return "the task " + t.Name + " chooses a cluster"
 	}
 	if slices.Contains(closed, module) {
 		return ""

@@ -137,7 +137,8 @@ func (w *Worker) environment(dir string) []string {
 	e := w.options
 	settings := map[string]string{
 		"ANSIBLE_STDOUT_CALLBACK": "operon", "ANSIBLE_PIPELINING": "True", "ANSIBLE_LOCAL_TEMP": filepath.Join(dir, "tmp"), "TMPDIR": filepath.Join(dir, "tmp"),
-		"ANSIBLE_COLLECTIONS_PATH": e.CollectionsPath + string(filepath.ListSeparator) + filepath.Join(dir, "collections"),
+		// Another operator_sdk.util would send metrics to a server that only Operator SDK has.
+		"ANSIBLE_COLLECTIONS_PATH": filepath.Join(dir, "collections") + string(filepath.ListSeparator) + e.CollectionsPath,
 		"PYTHONDONTWRITEBYTECODE":  "1", "ANSIBLE_RETRY_FILES_ENABLED": "False", "ANSIBLE_NOCOLOR": "1",
 	}
 	if e.RolesPath != "" {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -17,6 +18,9 @@ type Owner struct {
 	Namespace, Name string
 	UID             types.UID
 }
+
+// key returns the key of the owner in records.
+func (o Owner) key() objectKey { return objectKey{kind: o.Kind, namespace: o.Namespace, name: o.Name} }
 
 // Annotations of Operator SDK on objects that cannot have an owner reference.
 const (
@@ -41,7 +45,11 @@ func (o Owner) owns(object metav1.Object) bool {
 // it. It returns nil if the object is neither JSON nor YAML.
 func (o Owner) addTo(body []byte, namespace string) ([]byte, error) {
 	var content map[string]any
-	if err := yaml.Unmarshal(body, &content); err != nil || content == nil {
+	encoded, err := yaml.YAMLToJSON(body)
+	if err == nil {
+		err = utiljson.Unmarshal(encoded, &content) // it keeps integers
+	}
+	if err != nil || content == nil {
 		return nil, nil //nolint:nilerr // another format
 	}
 	object := &unstructured.Unstructured{Object: content}

@@ -58,7 +58,7 @@ func (s *Session) access(r *http.Request, info *request.RequestInfo) *access {
 		s.opens(fmt.Sprintf("a request for %s, which is not served", info.Path))
 		return nil
 	}
-	if slices.Contains(s.Ignored, kind) || kind == s.Owner.Kind && info.Namespace == s.Owner.Namespace && info.Name == s.Owner.Name {
+	if slices.Contains(s.Ignored, kind) {
 		return nil
 	}
 	s.mu.Lock()
@@ -71,6 +71,12 @@ func (s *Session) access(r *http.Request, info *request.RequestInfo) *access {
 	if why := a.describe(r.URL.Query(), info, namespaced); why != "" {
 		s.opens(why)
 		return nil
+	}
+	if a.key == s.Owner.key() { // runs write its status
+		s.mu.Lock()
+		s.usesOwner = s.usesOwner || a.withStatus && (a.does == reads || a.does == readsListed)
+		s.mu.Unlock()
+		a.withStatus = false
 	}
 	if a.withStatus && slices.Contains(s.Managed, kind.GroupKind()) {
 		a.withStatus = false

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/engine"
@@ -30,6 +33,8 @@ type Session struct {
 	task       int
 	withStatus bool
 	objects    map[objectKey]*seen
+	// usesOwner means that a task may use the metadata of the owner.
+	usesOwner bool
 	// open is the reason why the record is not complete.
 	open string
 	// missed means that the run may have used an object that is not recorded.
@@ -52,11 +57,27 @@ func (s *Session) Begin(withStatus bool) {
 	s.withStatus = withStatus
 }
 
+// ReadOwner reads the owner for tasks that use it. It is nil if it does not exist.
+func (s *Session) ReadOwner(ctx context.Context) (*unstructured.Unstructured, error) {
+	object, err := s.proxy.owner(ctx, s.Owner)
+	if err != nil || object == nil {
+		return nil, err
+	}
+	s.Begin(true)
+	s.mu.Lock()
+	s.usesOwner = true
+	a := &access{session: s, key: s.Owner.key(), task: s.task}
+	s.mu.Unlock()
+	a.read(s.Owner.stateOf(meta.AsPartialObjectMetadata(object)))
+	object.SetManagedFields(nil)
+	return object, nil
+}
+
 // opens records why the result of the run may depend on more than its record. The first reason is kept.
 func (s *Session) opens(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open, s.missed = first(s.open, why), true
+	s.open, s.missed = cmp.Or(s.open, why), true
 }
 
 // miss says that a request is not recorded, because it failed.
@@ -67,16 +88,20 @@ func (s *Session) miss() {
 }
 
 // Result returns the record of the run, ordered, and the reason why it is not complete.
-func (s *Session) Result(ctx context.Context) (objects []engine.RunObject, open string, err error) {
+func (s *Session) Result(ctx context.Context) (objects []engine.RunObject, open string, failed error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, e := range s.objects {
+		if key == s.Owner.key() && !s.usesOwner {
+			continue
+		}
 		o := key.object()
+		var err error
 		if e.unknown {
 			e.state, err = s.proxy.live(ctx, s.Owner, key)
 		}
 		if apierrors.IsForbidden(err) {
-			s.open, s.missed = first(s.open, Place(o)+" cannot be read: "+err.Error()), true
+			s.open, s.missed = cmp.Or(s.open, Place(o)+" cannot be read: "+err.Error()), true
 			continue
 		}
 		if err != nil {
@@ -114,13 +139,4 @@ func (s *Session) Beyond() []string {
 	defer s.mu.Unlock()
 	slices.Sort(s.beyond)
 	return slices.Compact(s.beyond)
-}
-
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

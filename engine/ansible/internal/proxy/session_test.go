@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
@@ -36,8 +37,16 @@ type recorder struct {
 
 func newRecorder(t *testing.T, session *proxy.Session) *recorder {
 	t.Helper()
+	return newRecorderAs(t, session, "")
+}
+
+// newRecorderAs returns a recorder whose proxy has the permissions of a user, or those of an administrator.
+func newRecorderAs(t *testing.T, session *proxy.Session, user string) *recorder {
+	t.Helper()
 	r := &recorder{T: t, Env: localtest.Shared(t), proxy: proxy.New(true), session: session}
-	manager, err := ctrl.NewManager(r.Config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	connection := rest.CopyConfig(r.Config)
+	connection.Impersonate.UserName = user
+	manager, err := ctrl.NewManager(connection, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
 	r.must(err)
 	r.must(r.proxy.Connect(manager))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -169,6 +178,41 @@ func TestRecords(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What the operator may change but not read makes the record incomplete, and hides nothing else.
+func TestRecordsWithoutPermission(t *testing.T) {
+	t.Parallel()
+	const user = "blind"
+	r := newRecorderAs(t, &proxy.Session{}, user)
+	r.add("a")
+	roles := r.direct.RbacV1()
+	_, err := roles.Roles(r.Namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"delete"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+	}}, metav1.CreateOptions{})
+	r.must(err)
+	_, err = roles.RoleBindings(r.Namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{})
+	r.must(err)
+	localtest.Eventually(t, "the user has the permissions", func(ctx context.Context) error {
+		_, err := r.proxy.Live(ctx, engine.RunObject{APIVersion: "v1", Kind: "Secret", Namespace: r.Namespace, Name: "a"})
+		return err
+	})
+	r.session.Begin(true)
+	r.send("DELETE", "configmaps/a", "")
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	for _, name := range names {
+		r.send("GET", "secrets/"+name, "")
+	}
+	for range 20 { // the order in which objects are read is random
+		objects, open, err := r.session.Result(t.Context())
+		if err != nil || len(objects) != len(names) || !strings.Contains(open, "ConfigMap "+r.Namespace+"/a cannot be read") {
+			t.Fatalf("recorded: %s, open because of %q, %v; want %d Secrets", places(objects), open, err, len(names))
+		}
 	}
 }
 

@@ -120,7 +120,7 @@ func (p *Proxy) live(ctx context.Context, owner Owner, key objectKey) (state, er
 
 // Exists reports whether an object exists, or cannot be read. An object that is being deleted counts as absent.
 func (p *Proxy) Exists(ctx context.Context, o Owner) bool {
-	now, err := p.live(ctx, o, objectKey{kind: o.Kind, namespace: o.Namespace, name: o.Name})
+	now, err := p.live(ctx, o, o.key())
 	return err != nil || strings.HasPrefix(now.withoutStatus, string(o.UID)+"/")
 }
 
@@ -152,13 +152,4 @@ func (p *Proxy) Object(ctx context.Context, o engine.RunObject) (*unstructured.U
 		return nil, nil
 	}
 	return object, err
-}
-
-// Status reads the status of an object. It is nil if the object has none, or does not exist.
-func (p *Proxy) Status(ctx context.Context, o Owner) (any, error) {
-	object, err := p.owner(ctx, o)
-	if err != nil || object == nil {
-		return nil, err
-	}
-	return object.Object["status"], nil
 }

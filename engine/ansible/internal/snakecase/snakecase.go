@@ -2,11 +2,12 @@
 package snakecase
 
 import (
+	"regexp"
+	"slices"
 	"strings"
-	"unicode"
 )
 
-// acronyms are words of their own wherever they occur in a key, also in the plural.
+// acronyms are words of their own where they first occur in a key, also in the plural.
 var acronyms = []string{"HTTP", "URL", "IP"}
 
 // Keys returns a copy of a value whose keys are in snake_case, at every depth.
@@ -28,94 +29,74 @@ func Keys(value any) any {
 	return value
 }
 
-// snake converts a key to snake_case as Operator SDK does. A key that begins with a capital letter gets a leading underscore,
-// unless it begins with one of the acronyms in the singular.
+// alternating matches digits between letters, if further digits follow.
+var alternating = regexp.MustCompile(`([a-zA-Z])([0-9]+)([a-zA-Z][0-9]+)`)
+
+// snake converts a key to snake_case as Operator SDK does, whose users rely on each of its peculiarities. A key that begins with a capital letter gets
+// a leading underscore, unless its first word is one of the acronyms.
 func snake(key string) string {
-	words := split(key)
-	var b strings.Builder
-	for i, word := range words {
-		if i > 0 || leads(key, word) {
-			b.WriteByte('_')
-		}
-		b.WriteString(strings.ToLower(word))
+	key = strings.Trim(alternating.ReplaceAllString(key, "$1 $2 $3"), " ")
+	if key == "" {
+		return ""
 	}
-	return b.String()
-}
-
-// leads reports whether the first word of a key gets an underscore.
-func leads(key, word string) bool {
-	if strings.HasPrefix(key, "_") {
-		return true
-	}
-	for _, acronym := range acronyms {
-		if word == acronym {
-			return false
+	marked := key
+	if strings.ToUpper(key) != key {
+		for _, acronym := range acronyms {
+			marked = isolate(marked, acronym)
 		}
 	}
-	return unicode.IsUpper([]rune(word)[0])
+	words := split(marked)
+	converted := strings.ToLower(strings.Join(words, "_"))
+	if isUpper(key[0]) && !slices.Contains(acronyms, strings.ToUpper(words[0])) {
+		return "_" + converted
+	}
+	return converted
 }
 
-// split splits a key into words: at separators, at acronyms, and where the case changes. A run of capital letters is one word,
-// except for its last letter if a small letter follows.
-func split(key string) []string {
+// isolate separates an acronym from the rest of a text. The s of a plural becomes a part of it.
+func isolate(text, acronym string) string {
+	before, after, found := strings.Cut(text, acronym)
+	if !found {
+		return text
+	}
+	if rest, plural := strings.CutPrefix(after, "s"); plural {
+		acronym, after = acronym+"S", rest
+	}
+	if before != "" || after == "" {
+		acronym = "_" + acronym
+	}
+	if after != "" {
+		acronym += "_"
+	}
+	return before + acronym + after
+}
+
+// split splits a text into words: at each separator, and where the case changes. A run of capital letters is one word, except for its last letter if a
+// small letter follows.
+func split(text string) []string {
 	var words []string
-	var word []rune
-	flush := func() {
-		if len(word) > 0 {
-			words = append(words, string(word))
+	word := ""
+	for i, r := range text {
+		letter := string(r)
+		capital, ends := isUpper(letter[0]), false
+		if i+1 < len(text) && word != "" {
+			next := text[i+1]
+			ends = capital && isLower(next) || isLower(letter[0]) && isUpper(next)
 		}
-		word = nil
-	}
-	for rest := key; rest != ""; {
-		if found := acronym(rest); found != "" && !continues(word) {
-			flush()
-			words, rest = append(words, found), rest[len(found):]
-			continue
-		}
-		r := []rune(rest)[0]
-		next := rest[len(string(r)):]
 		switch {
-		case r == '_' || r == '-' || r == ' ' || r == '.':
-			flush()
-		case begins(word, r, next):
-			flush()
-			word = []rune{r}
+		case ends && capital:
+			words, word = append(words, word), letter
+		case ends:
+			words, word = append(words, word+letter), ""
+		case strings.ContainsRune(" _-", r):
+			words, word = append(words, word), ""
 		default:
-			word = append(word, r)
+			word += letter
 		}
-		rest = next
 	}
-	flush()
-	return words
+	return append(words, word)
 }
 
-// acronym returns the acronym at the beginning of a text, with the s of its plural.
-func acronym(text string) string {
-	for _, a := range acronyms {
-		if !strings.HasPrefix(text, a) {
-			continue
-		}
-		if rest := text[len(a):]; strings.HasPrefix(rest, "s") {
-			return text[:len(a)+1]
-		}
-		return a
-	}
-	return ""
-}
+func isUpper(b byte) bool { return 'A' <= b && b <= 'Z' }
 
-// continues reports whether a word is a run of capital letters, of which the next letters may be a part.
-func continues(word []rune) bool {
-	return len(word) > 0 && unicode.IsUpper(word[len(word)-1])
-}
-
-// begins reports whether a letter begins a new word.
-func begins(word []rune, r rune, next string) bool {
-	if len(word) == 0 || !unicode.IsUpper(r) {
-		return false
-	}
-	if !unicode.IsUpper(word[len(word)-1]) {
-		return true
-	}
-	following := []rune(next)
-	return len(following) > 0 && unicode.IsLower(following[0])
-}
+func isLower(b byte) bool { return 'a' <= b && b <= 'z' }

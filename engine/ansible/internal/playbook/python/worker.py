@@ -14,6 +14,7 @@ that has "ack" with an empty line, so that requests that a task makes come after
 process group, which the engine can end.
 """
 
+import atexit
 import ctypes
 import gc
 import json
@@ -26,6 +27,7 @@ import socket
 import sys
 import traceback
 import warnings
+from multiprocessing import util
 
 
 def die_with_parent():
@@ -39,6 +41,12 @@ def adopt_orphans():
     their entries in the process table: in a container, no other process does. It has an effect on Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(36, 1)
+
+
+def exit_functions(_=None):
+    """Makes the process of a task run its own exit functions, which remove temporary files, but not those of the processes before it."""
+    atexit._clear()
+    util.Finalize(None, atexit._run_exitfuncs, exitpriority=0)
 
 
 def preload():
@@ -216,6 +224,7 @@ class InProcess:
 
     def child(self, name, path, content, out, err):
         status = 0
+        atexit._clear()
         try:
             empty = os.open(os.devnull, os.O_RDONLY)
             for descriptor, target in ((empty, 0), (out, 1), (err, 2)):
@@ -231,9 +240,12 @@ class InProcess:
             traceback.print_exc()
             status = 1
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
+            try:
+                atexit._run_exitfuncs()
+                sys.stdout.flush()
+                sys.stderr.flush()
+            finally:
+                os._exit(status)
 
 
 def in_process():
@@ -315,6 +327,7 @@ def send(control, **message):
 
 def main():
     os.register_at_fork(after_in_child=die_with_parent)
+    util.register_after_fork(exit_functions, exit_functions)
     adopt_orphans()
     control = socket.socket(fileno=3)
     missing = preload()

@@ -15,6 +15,10 @@ import sys
 from ansible.plugins.callback.default import CallbackModule as Default
 
 
+# CLUSTER contains the options of modules that choose a cluster.
+CLUSTER = ("kubeconfig", "context", "host", "api_key")
+
+
 class CallbackModule(Default):
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
@@ -27,6 +31,15 @@ class CallbackModule(Default):
                 "action": getattr(task, "resolved_action", None) or task.action}
 
     @staticmethod
+    def rescued(task):
+        """Reports whether a rescue section follows if the task fails. Copies of a task have its ID."""
+        while task._parent is not None:
+            child, task = task, task._parent
+            if getattr(task, "rescue", None) and any(one._uuid == child._uuid for one in task.block):
+                return True
+        return False
+
+    @staticmethod
     def error(trace):
         """Returns the text of the error at the end of a traceback."""
         lines = (trace or "").strip().splitlines()
@@ -36,8 +49,17 @@ class CallbackModule(Default):
     def emit(self, event, ack=False, **fields):
         sys.modules["operon_events"].send(event=event, ack=ack, **fields)
 
+    @staticmethod
+    def elsewhere(task):
+        """Reports whether a task may use another cluster than that of the operator."""
+        arguments = [task.args]
+        for defaults in task.module_defaults or []:
+            arguments += defaults.values() if isinstance(defaults, dict) else []
+        chosen = any(isinstance(some, dict) and some.get(option) for some in arguments for option in CLUSTER)
+        return chosen or any(name in str(task.environment) for name in ("K8S_AUTH_", "KUBECONFIG"))
+
     def started(self, task):
-        self.emit("task", ack=True, registered=bool(task.register), **self.task(task))
+        self.emit("task", ack=True, registered=bool(task.register), elsewhere=self.elsewhere(task), **self.task(task))
 
     def v2_playbook_on_task_start(self, task, is_conditional):
         self.started(task)
@@ -66,7 +88,8 @@ class CallbackModule(Default):
         failed = [item.get("msg") for item in values.get("results", []) if isinstance(item, dict) and item.get("failed")]
         if failed:
             message = "; ".join(str(text) for text in failed)
-        self.emit("failed", message=str(message), ignored=bool(ignore_errors), host=result._host.get_name(), **self.task(result._task))
+        self.emit("failed", message=str(message), ignored=bool(ignore_errors) or self.rescued(result._task),
+                  host=result._host.get_name(), **self.task(result._task))
         super().v2_runner_on_failed(result, ignore_errors)
 
     def v2_runner_on_unreachable(self, result):

@@ -17,7 +17,13 @@ options:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.operator_sdk.util.plugins.module_utils.api import AUTH, Failure, connect
 
-KINDS = ("counter", "gauge", "histogram", "summary")
+NUMBER, SWITCH = dict(type="float"), dict(type="bool")
+KINDS = dict(
+    counter=dict(increment=SWITCH, add=NUMBER),
+    gauge=dict(set=NUMBER, increment=SWITCH, decrement=SWITCH, add=NUMBER, subtract=NUMBER, set_to_current_time=SWITCH),
+    histogram=dict(observe=NUMBER),
+    summary=dict(observe=NUMBER),
+)
 
 
 def main():
@@ -27,12 +33,15 @@ def main():
             name=dict(type="str", required=True),
             description=dict(type="str", default=""),
             address=dict(type="str"),
-            **{kind: dict(type="dict") for kind in KINDS}
+            **{kind: dict(type="dict", options=options) for kind, options in KINDS.items()}
         ),
-        required_one_of=[KINDS],
-        mutually_exclusive=[KINDS],
+        required_one_of=[list(KINDS)],
+        mutually_exclusive=[list(KINDS)],
     )
-    body = {key: module.params[key] for key in ("name", "description") + KINDS if module.params[key] is not None}
+    body = {key: module.params[key] for key in ("name", "description")}
+    for kind in KINDS:
+        if module.params[kind] is not None:
+            body[kind] = {operation: value for operation, value in module.params[kind].items() if value is not None}
     try:
         connect(module.params).post("/operon/metrics", body)
         module.exit_json(changed=True)
