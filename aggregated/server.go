@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
@@ -59,6 +60,8 @@ func ServeIfReachable(addToScheme func(*runtime.Scheme) error, kinds ...Served) 
 type aggregator interface {
 	Register(path string, handler http.Handler)
 	Aggregate(schema.GroupVersion) error
+	// Drains is closed when watches have to end.
+	Drains() <-chan struct{}
 	// Ended is closed when requests are answered no more.
 	Ended() <-chan struct{}
 }
@@ -101,8 +104,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the operator is about to start", http.StatusServiceUnavailable)
 		return
 	}
-	a.server.Handler.ServeHTTP(w, r)
+	a.server.Handler.ServeHTTP(w, r.WithContext(request.WithServerShutdownSignal(r.Context(), a)))
 }
+
+// ShuttingDown implements request.ServerShutdownSignal: watches end then. Their clients continue at another replica.
+func (a *api) ShuttingDown() <-chan struct{} { return a.front.Drains() }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica answers.
 func (a *api) NeedLeaderElection() bool { return false }

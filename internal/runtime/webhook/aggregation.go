@@ -38,6 +38,9 @@ func (s *Server) Aggregate(version schema.GroupVersion) error {
 	return nil
 }
 
+// Drains returns a channel that is closed when the server waits for the end of requests in flight: watches have to end then.
+func (m managed) Drains() <-chan struct{} { return m.real.drains }
+
 // Ended returns a channel that is closed when the server no longer answers, after it was stopped.
 func (m managed) Ended() <-chan struct{} { return m.real.ended }
 

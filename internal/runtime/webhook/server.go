@@ -39,6 +39,7 @@ type Server struct {
 	trouble atomic.Pointer[error]
 	settled atomic.Bool
 	wake    chan struct{}
+	drains  chan struct{} // closed when the server waits for requests in flight
 	ended   chan struct{}
 	left    atomic.Pointer[time.Time] // when Leave was called, nil before
 	// converts is closed when API servers send conversion requests.
@@ -66,7 +67,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	routes := http.NewServeMux()
-	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), ended: make(chan struct{}), converts: make(chan struct{})}
+	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), converts: make(chan struct{})}
+	s.drains, s.ended = make(chan struct{}), make(chan struct{})
 	s.plain = webhook.NewServer(webhook.Options{WebhookMux: routes})
 	s.load.reviews.limit, s.load.conversions.limit = reviewsAtOnce, maxConversion
 	routes.Handle("/", s.load.reviews.limited(http.HandlerFunc(s.unserved), maxReview))
@@ -189,6 +191,7 @@ func (s *Server) end(server *http.Server) {
 	if left := s.Linger - time.Since(*s.left.Load()); left > 0 {
 		time.Sleep(left) // API servers send requests until they have received the change, which cannot be observed
 	}
+	close(s.drains)
 	ctx, cancel := context.WithTimeout(context.Background(), timing.drain)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
