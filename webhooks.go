@@ -183,7 +183,7 @@ func (o *operator) startWebhooks(ctx, life context.Context) (stop func(), err er
 }
 
 // WebhookTimeout sets how long API servers wait for a response about objects of the kind, in whole seconds from 1 to
-// 30. Default: 10 s.
+// 30. Default: 10 s. As all options of webhooks and Rules, it is an error in AddToManager.
 func WebhookTimeout(d time.Duration) ManageOption {
 	return func(s *manageSettings) { s.webhooks.Timeout = d }
 }
