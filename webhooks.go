@@ -64,6 +64,7 @@ func (o *operator) serveWebhooks(cfg Config) error {
 	}
 	config := webhook.Config{
 		Operator:    o.name,
+		Version:     o.version,
 		Name:        cmp.Or(hooks.Name, Name(configurationName, append([]string{o.name}, cfg.namespaces()...)...)),
 		Namespaces:  cfg.namespaces(),
 		Address:     hooks.BindAddress,

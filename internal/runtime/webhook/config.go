@@ -25,6 +25,8 @@ type Config struct {
 	// Operator is the operator's name, used as field manager and label. Name is the name of the
 	// configurations, which differs between instances that are limited to other namespaces.
 	Operator, Name string
+	// Version is the operator's version, a semantic version, or empty.
+	Version string
 	// Namespaces limit the objects for which the operator receives requests. Empty means all.
 	Namespaces []string
 	// Address is the address to listen on, HOST:PORT.

@@ -20,19 +20,23 @@ import (
 // that it can distinguish its own from webhooks that another client added.
 const entriesAnnotation = "operon.dev/webhooks"
 
+// versionAnnotation is the version of the operator that registered these webhooks, if it has one.
+const versionAnnotation = "operon.dev/webhooks-version"
+
 // labelManagedBy names the operator that an object belongs to.
 const labelManagedBy = "app.kubernetes.io/managed-by"
 
 // configuration is the desired state of a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
 // The entries of the former have the same form except for a field that they lack.
 type configuration struct {
-	kind   schema.GroupVersionKind
-	name   string
-	owner  string // the operator
-	hooks  []Hook
-	scoped []string // namespaces
-	place  place
-	mapper meta.RESTMapper
+	kind    schema.GroupVersionKind
+	name    string
+	owner   string // the operator
+	version string // of the operator
+	hooks   []Hook
+	scoped  []string // namespaces
+	place   place
+	mapper  meta.RESTMapper
 }
 
 var (
@@ -89,12 +93,13 @@ func (c *configuration) wanted(live *unstructured.Unstructured, bundle bundler, 
 			return nil, err
 		}
 	}
-	entries := typed.ours()
+	entries, version := typed.ours(), typed.Annotations[versionAnnotation]
 	if leads {
 		var err error
 		if entries, err = c.entries(); err != nil {
 			return nil, err
 		}
+		version = c.version
 	} else if live == nil {
 		return nil, nil
 	}
@@ -104,7 +109,7 @@ func (c *configuration) wanted(live *unstructured.Unstructured, bundle bundler, 
 	if live != nil && c.same(typed, entries) {
 		return nil, nil
 	}
-	return c.object(entries)
+	return c.object(entries, version)
 }
 
 func (l liveConfiguration) bundleOf(entry string) []byte {
@@ -116,7 +121,7 @@ func (l liveConfiguration) bundleOf(entry string) []byte {
 	return nil
 }
 
-// same reports whether nothing has to be written.
+// same reports whether nothing has to be written. A version that registers the same as an earlier one writes nothing.
 func (c *configuration) same(live liveConfiguration, entries []admissionv1.MutatingWebhook) bool {
 	return equality.Semantic.DeepEqual(live.ours(), entries) && live.Annotations[entriesAnnotation] == names(entries) &&
 		live.Labels[labelManagedBy] == c.owner
@@ -130,7 +135,7 @@ func names(entries []admissionv1.MutatingWebhook) string {
 	return strings.Join(all, " ")
 }
 
-func (c *configuration) object(entries []admissionv1.MutatingWebhook) (*unstructured.Unstructured, error) {
+func (c *configuration) object(entries []admissionv1.MutatingWebhook, version string) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(map[string]any{"webhooks": entries})
 	if err != nil {
 		return nil, err
@@ -142,7 +147,11 @@ func (c *configuration) object(entries []admissionv1.MutatingWebhook) (*unstruct
 	object.SetGroupVersionKind(c.kind)
 	object.SetName(c.name)
 	object.SetLabels(map[string]string{labelManagedBy: c.owner})
-	object.SetAnnotations(map[string]string{entriesAnnotation: names(entries)})
+	annotations := map[string]string{entriesAnnotation: names(entries)}
+	if version != "" {
+		annotations[versionAnnotation] = version
+	}
+	object.SetAnnotations(annotations)
 	return object, nil
 }
 

@@ -24,7 +24,7 @@ func (s *Server) registrations() ([]registration, error) {
 	for _, kind := range configurations {
 		if hooks := s.hooksIn(kind); len(hooks) > 0 {
 			all = append(all, &configuration{
-				kind: kind, name: s.Name, owner: s.Operator, hooks: hooks, scoped: s.Namespaces, place: s.place, mapper: s.Mapper,
+				kind: kind, name: s.Name, owner: s.Operator, version: s.Version, hooks: hooks, scoped: s.Namespaces, place: s.place, mapper: s.Mapper,
 			})
 		}
 	}

@@ -56,7 +56,7 @@ type served struct {
 	converted []schema.GroupVersionKind
 	// aggregated are the versions of groups for which API servers forward requests.
 	aggregated []schema.GroupVersion
-	// before are the paths that were registered when this process first read the registrations.
+	// before are the paths that an older version had registered when this process first read the registrations.
 	before atomic.Pointer[map[string]bool]
 }
 
