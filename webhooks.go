@@ -34,6 +34,7 @@ type Webhooks struct {
 	BindAddress string
 	// Name is the name of registered objects that are not specific to one kind. The default is derived from the
 	// operator's name and the namespaces that it is limited to, so that several operators in a cluster do not conflict.
+	// What was registered under another name is removed.
 	Name string
 	// Service is the name of the Service of all replicas, in Namespace. The certificates are stored there in the Secret
 	// with the name of the Service and the suffix -certificates. If it is empty, API servers call BindAddress, which

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -68,20 +69,21 @@ func (c *configuration) asked(live *unstructured.Unstructured) []asked {
 	}
 	var all []asked
 	for _, entry := range typed.ours() {
-		all = append(all, asked{url: ptr.Deref(entry.ClientConfig.URL, ""), path: pathOf(entry.ClientConfig), bundle: entry.ClientConfig.CABundle})
+		all = append(all, askedBy(entry.ClientConfig))
 	}
 	return all
 }
 
-// pathOf returns the path that API servers call.
-func pathOf(c admissionv1.WebhookClientConfig) string {
-	if c.Service != nil {
-		return ptr.Deref(c.Service.Path, "/")
+// askedBy returns what API servers call.
+func askedBy(c admissionv1.WebhookClientConfig) asked {
+	to := asked{url: ptr.Deref(c.URL, ""), bundle: c.CABundle}
+	if at, err := url.Parse(to.url); err == nil {
+		to.path = at.Path
 	}
-	if at, err := url.Parse(ptr.Deref(c.URL, "")); err == nil {
-		return at.Path
+	if s := c.Service; s != nil {
+		to.service, to.port, to.path = types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, ptr.Deref(s.Port, defaultServicePort), ptr.Deref(s.Path, "/")
 	}
-	return ""
+	return to
 }
 
 // wanted implements registration. A process that is not the leader does not change the rules: during

@@ -44,6 +44,7 @@ func TestReplicas(t *testing.T) {
 	for name, test := range map[string]func(*replicas){
 		"an old bundle is not put back":                oldBundle,
 		"who does not lead changes bundles only":       bundlesOnly,
+		"one instance converts":                        oneConverter,
 		"a contest is bounded":                         contest,
 		"of decisions at the same time one is carried": oneDecision,
 	} {
@@ -88,12 +89,12 @@ func (r *replicas) replica(from source, options Options) *keeper {
 	s.Add(Hook{Role: Validate, Kind: kind, Handler: http.NotFoundHandler(), Options: options})
 	s.place = place{service: s.Service, port: s.ServicePort}
 	k := &keeper{Server: s, source: from, limit: rate.NewLimiter(rate.Every(timing.repairEvery), repairs)}
-	k.registry = &registry{wire: s.Wire, client: s.Client, operator: s.Operator}
+	k.registry = s.registry()
 	if k.registry.all, err = s.registrations(); err != nil {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() {
-		err := k.registry.remove(context.WithoutCancel(r.Context()), []ident{k.registry.all[0].id()})
+		err := k.registry.remove(context.WithoutCancel(r.Context()), k.registry.all[:1], k.occupied)
 		if err != nil {
 			r.Error(err)
 		}

@@ -143,6 +143,9 @@ func TestPermissionsOfItsOwnNamesAreEnough(t *testing.T) {
 	limited.Impersonate.UserName = "limited-" + w.Namespace
 	cfg := w.config(limited)
 	cfg.Address = testaid.FreeAddress(t)
+	book := &ledger{}
+	w.must(book.Add(t.Context(), names, []schema.GroupKind{{Kind: "former"}})) // it may not remove what has that name
+	cfg.Record = book
 	r := w.startWith(cfg, w.hooks()...)
 	w.eventually("what is missing to be told", func(context.Context) error {
 		if err := r.Check(nil); err == nil || !strings.Contains(err.Error(), "cannot get resource") {
@@ -190,20 +193,23 @@ func (w *world) grant(user string) {
 type ledger struct {
 	mu    sync.Mutex
 	asked int
-	kinds []schema.GroupKind
+	kinds map[schema.GroupKind][]schema.GroupKind
 }
 
-func (l *ledger) Kinds(context.Context, schema.GroupKind) ([]schema.GroupKind, error) {
+func (l *ledger) Kinds(_ context.Context, of schema.GroupKind) ([]schema.GroupKind, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
-	return slices.Clone(l.kinds), nil
+	return slices.Clone(l.kinds[of]), nil
 }
 
-func (l *ledger) Add(_ context.Context, _ schema.GroupKind, kinds []schema.GroupKind) error {
+func (l *ledger) Add(_ context.Context, of schema.GroupKind, kinds []schema.GroupKind) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kinds = append(l.kinds, kinds...)
+	if l.kinds == nil {
+		l.kinds = map[schema.GroupKind][]schema.GroupKind{}
+	}
+	l.kinds[of] = append(l.kinds[of], kinds...)
 	return nil
 }
 
