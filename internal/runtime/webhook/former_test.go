@@ -29,7 +29,7 @@ func TestWhatHasAFormerNameIsRemoved(t *testing.T) {
 	former := w.named("", book)
 	former.stop()
 	w.policies = []webhook.Policy{{Kind: boxKind}}
-	w.named("-other", book, func(cfg *webhook.Config) { cfg.Service.Name = "other" })
+	w.named("-other", book, func(cfg *webhook.Config) { cfg.Service.Name = "other" }).stop() // it would register itself again
 	w.named("-new", book)
 	w.eventually("what has the former name to be removed", func(ctx context.Context) error {
 		for _, object := range w.registered() {

@@ -116,7 +116,7 @@ func (k *keeper) bring(ctx context.Context) (again time.Time, err error) {
 			break
 		}
 	}
-	return again, errors.Join(err, k.tidy(ctx))
+	return again, k.tidy(ctx, err)
 }
 
 // prepare determines the desired registrations, once, and watches them.

@@ -145,6 +145,7 @@ func TestPermissionsOfItsOwnNamesAreEnough(t *testing.T) {
 	cfg.Address = testaid.FreeAddress(t)
 	book := &ledger{}
 	w.must(book.Add(t.Context(), names, []schema.GroupKind{{Kind: "former"}})) // it may not remove what has that name
+	w.must(book.Add(t.Context(), webhook.Itself, []schema.GroupKind{{Group: admissionv1.GroupName, Kind: "ValidatingWebhookConfiguration"}}))
 	cfg.Record = book
 	r := w.startWith(cfg, w.hooks()...)
 	w.eventually("what is missing to be told", func(context.Context) error {

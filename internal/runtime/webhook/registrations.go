@@ -84,26 +84,24 @@ func (k *keeper) record(ctx context.Context) error {
 }
 
 // tidy removes the objects that an earlier version of the operator registered and this one does not, under its name and the
-// names that it had before. It sends no request for kinds that were never registered according to the record.
-func (k *keeper) tidy(ctx context.Context) error {
+// names that it had before. It sends no request for kinds that were never registered according to the record. If registering failed,
+// objects with former names stay until it succeeds, so that no namespace is without webhooks.
+func (k *keeper) tidy(ctx context.Context, failed error) error {
 	if k.tidied || k.Record == nil || !k.leads() {
-		return nil
+		return failed
 	}
 	ever, err := k.Record.Kinds(ctx, Itself)
-	if err != nil {
-		return err
-	}
-	former, err := k.Record.Kinds(ctx, registrationNames)
-	if err != nil {
-		return err
+	former, unread := k.Record.Kinds(ctx, registrationNames)
+	if err := errors.Join(err, unread); err != nil {
+		return errors.Join(failed, err)
 	}
 	var gone []registration
 	for _, name := range former {
-		if name.String() != k.Name {
+		if name.String() != k.Name && failed == nil {
 			gone = append(gone, k.possible(name.String(), ever)...)
 		}
 	}
-	err = errors.Join(k.registry.remove(ctx, k.possible(k.Name, ever), k.occupied), k.retire(ctx, gone), k.removeVersions(ctx))
+	err = errors.Join(failed, k.registry.remove(ctx, k.possible(k.Name, ever), k.occupied), k.retire(ctx, gone), k.removeVersions(ctx))
 	k.tidied = err == nil
 	return err
 }

@@ -39,14 +39,19 @@ type Server struct {
 	trouble atomic.Pointer[error]
 	settled atomic.Bool
 	wake    chan struct{}
-	drains  chan struct{} // closed when the server waits for requests in flight
-	ended   chan struct{}
-	left    atomic.Pointer[time.Time] // when Leave was called, nil before
+	ending
 	// converts is closed when API servers send conversion requests.
 	converts chan struct{}
 
 	listener net.Listener
 	place    place
+}
+
+// ending holds the steps of a shutdown.
+type ending struct {
+	left   atomic.Pointer[time.Time] // when Leave was called, nil before
+	drains chan struct{}             // closed when the server waits for requests in flight
+	ended  chan struct{}             // closed at the end
 }
 
 // served lists what a server answers and registers.

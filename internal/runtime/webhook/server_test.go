@@ -28,7 +28,7 @@ func listening(t *testing.T) (s *Server, ask func() (reused, closes bool), stop 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = &Server{Config: Config{Address: "127.0.0.1:0"}, routes: http.NewServeMux(), drains: make(chan struct{})}
+	s = &Server{Config: Config{Address: "127.0.0.1:0"}, routes: http.NewServeMux(), ending: ending{drains: make(chan struct{})}}
 	s.routes.HandleFunc("/", func(http.ResponseWriter, *http.Request) {})
 	s.leaf.Store(kept.leaf)
 	stop, err = s.listen(t.Context())
