@@ -36,15 +36,16 @@ var embedded = struct {
 // kinds of the program. The kind's Go type must be in the manager's scheme. Call it before the manager starts.
 //
 // Caveats: the manager serves the admission webhooks of the program, so a composer that is a Validator or DeletionValidator is an error:
-// register the webhook as kubebuilder does. An ActionHandler or Upgrader is also an error, because they need Run. Children are watched in
-// all namespaces.
+// register the webhook as kubebuilder does. The options Rules, WebhookTimeout, WebhookFailOpen and WebhookMatch are errors, too. An
+// ActionHandler or Upgrader is also an error, because they need Run. Children are watched in all namespaces.
 func AddToManager[T client.Object](manager ctrl.Manager, name string, composer Composer[T], options ...ManageOption) error {
+	settings := settingsOf(options)
 	o, err := embeddedIn(manager, name)
 	if err == nil {
-		err = checkEmbedded(composer)
+		err = checkEmbedded(composer, settings)
 	}
 	if err == nil {
-		err = manageComposer(o, composer, settingsOf(options))
+		err = manageComposer(o, composer, settings)
 	}
 	if err != nil {
 		return fmt.Errorf("add %s to the manager: %w", reflect.TypeFor[T](), err)
@@ -52,20 +53,25 @@ func AddToManager[T client.Object](manager ctrl.Manager, name string, composer C
 	return nil
 }
 
-// checkEmbedded rejects a composer with methods that would never be called.
-func checkEmbedded[T client.Object](composer Composer[T]) error {
+// checkEmbedded rejects a composer with methods that would never be called, and options that would have no effect.
+func checkEmbedded[T client.Object](composer Composer[T], s manageSettings) error {
 	of := any(composer)
-	for _, method := range []struct {
-		has       bool
-		name, fix string
+	const method, option = "a method %s, which is never called here: %s", "the option %s, which has no effect here: %s"
+	for _, unused := range []struct {
+		has             bool
+		text, name, fix string
 	}{
-		{is[Validator[T]](of), "Validate", "register a webhook with the manager"},
-		{is[DeletionValidator[T]](of), "ValidateDeletion", "register a webhook with the manager"},
-		{is[ActionHandler[T]](of), "Actions", "use operon.Run"},
-		{is[Upgrader[T]](of), "Upgrade", "use operon.Run"},
+		{is[Validator[T]](of), method, "Validate", "register a webhook with the manager"},
+		{is[DeletionValidator[T]](of), method, "ValidateDeletion", "register a webhook with the manager"},
+		{is[ActionHandler[T]](of), method, "Actions", "use operon.Run"},
+		{is[Upgrader[T]](of), method, "Upgrade", "use operon.Run"},
+		{len(s.rules) > 0, option, "Rules", "apply a ValidatingAdmissionPolicy, or use operon.Run"},
+		{s.webhooks.Timeout != 0, option, "WebhookTimeout", "set timeoutSeconds of your webhook"},
+		{s.webhooks.FailOpen, option, "WebhookFailOpen", "set failurePolicy of your webhook"},
+		{len(s.webhooks.Conditions) > 0, option, "WebhookMatch", "set matchConditions of your webhook"},
 	} {
-		if method.has {
-			return fmt.Errorf("%T has a method %s, which is never called here: %s", composer, method.name, method.fix)
+		if unused.has {
+			return fmt.Errorf("%T has "+unused.text, composer, unused.name, unused.fix)
 		}
 	}
 	return nil

@@ -30,6 +30,7 @@ import (
 //	--metrics-secure                  serve metrics over TLS, authorized by SubjectAccessReview; default false
 //	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 disables probes
 //	--webhook-bind-address ADDRESS    default :9443 in a cluster, disabled outside; 0 disables webhooks
+//	--webhook-name NAME               name of what is registered; default: the operator's name and its namespaces
 //	--webhook-service NAME            default in a cluster: the operator's name and -webhook
 //	--webhook-service-port PORT       port of that Service; default 443
 //	--webhook-cert-dir DIRECTORY      tls.crt, tls.key and ca.crt, renewed by another program; default: a CA of the operator

@@ -3,6 +3,7 @@ package operon
 import (
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,22 @@ func TestFlagOfNamespaces(t *testing.T) {
 			t.Errorf("--namespace %q is %q, want %q", given, got, want)
 		}
 	}
+}
+
+// The comment of Main lists all flags of webhooks.
+func TestFlagsOfWebhooksAreListed(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := flag.NewFlagSet("box-operator", flag.ContinueOnError)
+	(&webhookFlags{}).define(set, "box-operator")
+	set.VisitAll(func(f *flag.Flag) {
+		if !strings.Contains(string(source), "//\t--"+f.Name+" ") {
+			t.Errorf("--%s is not listed", f.Name)
+		}
+	})
 }
 
 func TestFlagsOfTheAuthors(t *testing.T) {

@@ -34,6 +34,7 @@ type Webhooks struct {
 	BindAddress string
 	// Name is the name of registered objects that are not specific to one kind. The default is derived from the
 	// operator's name and the namespaces that it is limited to, so that several operators in a cluster do not conflict.
+	// What was registered under another name is removed.
 	Name string
 	// Service is the name of the Service of all replicas, in Namespace. The certificates are stored there in the Secret
 	// with the name of the Service and the suffix -certificates. If it is empty, API servers call BindAddress, which
@@ -44,8 +45,8 @@ type Webhooks struct {
 	// CertDir is a directory with tls.crt, tls.key and ca.crt that another program renews, such as cert-manager. If it
 	// is empty, the operator is its own CA.
 	CertDir string
-	// Lifetimes are the lifetimes of the operator's own CA and of the certificates that it signs. The defaults are one
-	// year and 90 days.
+	// Lifetimes are the lifetimes of the operator's own CA and of the certificates that it signs. Each field has a default:
+	// CA one year, Leaf 90 days, Settle 5 minutes, Skew one hour.
 	Lifetimes Lifetimes
 }
 
@@ -64,6 +65,7 @@ func (o *operator) serveWebhooks(cfg Config) error {
 	}
 	config := webhook.Config{
 		Operator:    o.name,
+		Version:     o.version,
 		Name:        cmp.Or(hooks.Name, Name(configurationName, append([]string{o.name}, cfg.namespaces()...)...)),
 		Namespaces:  cfg.namespaces(),
 		Address:     hooks.BindAddress,
@@ -183,7 +185,7 @@ func (o *operator) startWebhooks(ctx, life context.Context) (stop func(), err er
 }
 
 // WebhookTimeout sets how long API servers wait for a response about objects of the kind, in whole seconds from 1 to
-// 30. Default: 10 s.
+// 30. Default: 10 s. As all options of webhooks and Rules, it is an error in AddToManager.
 func WebhookTimeout(d time.Duration) ManageOption {
 	return func(s *manageSettings) { s.webhooks.Timeout = d }
 }

@@ -40,6 +40,7 @@ func TestServed(t *testing.T) {
 	t.Run("an object of a wrong name is refused", w.names)
 	t.Run("an error of a role is told", w.failure)
 	t.Run("a subresource returns content", w.content)
+	t.Run("a kind is served in two versions", w.versions)
 	t.Run("all objects in a namespace are deleted", w.collection)
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
@@ -59,6 +60,8 @@ func ServeIfReachable(addToScheme func(*runtime.Scheme) error, kinds ...Served) 
 type aggregator interface {
 	Register(path string, handler http.Handler)
 	Aggregate(schema.GroupVersion) error
+	// Drains is closed when watches have to end.
+	Drains() <-chan struct{}
 	// Ended is closed when requests are answered no more.
 	Ended() <-chan struct{}
 }
@@ -101,8 +104,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the operator is about to start", http.StatusServiceUnavailable)
 		return
 	}
-	a.server.Handler.ServeHTTP(w, r)
+	a.server.Handler.ServeHTTP(w, r.WithContext(request.WithServerShutdownSignal(r.Context(), a)))
 }
+
+// ShuttingDown implements request.ServerShutdownSignal: watches end then. Their clients continue at another replica.
+func (a *api) ShuttingDown() <-chan struct{} { return a.front.Drains() }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica answers.
 func (a *api) NeedLeaderElection() bool { return false }
@@ -137,19 +143,20 @@ func newAPI(cluster *clientrest.Config, addToScheme func(*runtime.Scheme) error,
 		return nil, err
 	}
 	a := &api{}
-	groups := map[string]map[string]map[string]rest.Storage{} // by group, version and plural
+	groups := map[string]*server.APIGroupInfo{}
 	var types []any
 	for _, one := range kinds {
 		s, err := one.add(scheme)
 		if err != nil {
 			return nil, err
 		}
-		if err := a.place(groups, s); err != nil {
+		if err := a.place(groups, scheme, s); err != nil {
 			return nil, err
 		}
 		for _, object := range s.types {
-			// Versions are converted by way of an internal one. There is none here: each is its own.
-			scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: s.gvk.Group, Version: runtime.APIVersionInternal, Kind: kindOf(scheme, object)}, object)
+			// Versions are converted by way of an internal one. There is none here: each is its own, under another name.
+			internal := schema.GroupVersion{Group: s.gvk.Group, Version: runtime.APIVersionInternal}
+			scheme.AddKnownTypeWithName(internal.WithKind(kindOf(scheme, object)+"."+s.gvk.Version), object)
 			types = append(types, object)
 		}
 	}
@@ -164,7 +171,12 @@ func newAPI(cluster *clientrest.Config, addToScheme func(*runtime.Scheme) error,
 	if a.server, err = config.Complete(nil).New("operator", server.NewEmptyDelegate()); err != nil {
 		return nil, err
 	}
-	return a, a.install(scheme, groups)
+	for _, group := range groups {
+		if err := a.server.InstallAPIGroup(group); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
 }
 
 func kindOf(scheme *runtime.Scheme, object runtime.Object) string {
@@ -173,21 +185,27 @@ func kindOf(scheme *runtime.Scheme, object runtime.Object) string {
 }
 
 // place puts a kind among the others.
-func (a *api) place(groups map[string]map[string]map[string]rest.Storage, s *served) error {
+func (a *api) place(groups map[string]*server.APIGroupInfo, scheme *runtime.Scheme, s *served) error {
 	version := s.gvk.GroupVersion()
-	if groups[version.Group] == nil {
-		groups[version.Group] = map[string]map[string]rest.Storage{}
+	group := groups[version.Group]
+	if group == nil {
+		group = new(server.NewDefaultAPIGroupInfo(version.Group, scheme, runtime.NewParameterCodec(scheme), serializer.NewCodecFactory(scheme)))
+		group.PrioritizedVersions = nil
+		groups[version.Group] = group
 	}
-	if groups[version.Group][version.Version] == nil {
-		groups[version.Group][version.Version] = map[string]rest.Storage{}
+	kinds := group.VersionedResourcesStorageMap[version.Version]
+	if kinds == nil {
+		kinds = map[string]rest.Storage{}
+		group.VersionedResourcesStorageMap[version.Version] = kinds
+		group.PrioritizedVersions = append(group.PrioritizedVersions, version)
 		a.versions = append(a.versions, version)
 	}
-	if groups[version.Group][version.Version][s.plural] != nil {
+	if kinds[s.plural] != nil {
 		return fmt.Errorf("%s in %s is served twice", s.plural, version)
 	}
-	groups[version.Group][version.Version][s.plural] = s.storage
+	kinds[s.plural] = s.storage
 	for name, storage := range s.below {
-		groups[version.Group][version.Version][s.plural+"/"+name] = storage
+		kinds[s.plural+"/"+name] = storage
 	}
 	return nil
 }
@@ -207,23 +225,4 @@ func (a *api) config(cluster *clientrest.Config, scheme *runtime.Scheme, types [
 	describe(config, scheme, types)
 	a.trust, err = trusting(config, client)
 	return config, err
-}
-
-// install installs all groups.
-func (a *api) install(scheme *runtime.Scheme, groups map[string]map[string]map[string]rest.Storage) error {
-	codecs := serializer.NewCodecFactory(scheme)
-	for group, versions := range groups {
-		info := server.NewDefaultAPIGroupInfo(group, scheme, runtime.NewParameterCodec(scheme), codecs)
-		info.VersionedResourcesStorageMap = versions
-		info.PrioritizedVersions = nil
-		for _, version := range a.versions {
-			if version.Group == group {
-				info.PrioritizedVersions = append(info.PrioritizedVersions, version)
-			}
-		}
-		if err := a.server.InstallAPIGroup(&info); err != nil {
-			return err
-		}
-	}
-	return nil
 }

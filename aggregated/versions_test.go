@@ -3,7 +3,9 @@ package aggregated_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 
@@ -14,10 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/aggregated"
+	"github.com/operon-framework/operon/internal/testing/boxtest"
 	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
@@ -28,7 +32,7 @@ import (
 func TestVersionsThatAreServedNoMore(t *testing.T) {
 	t.Parallel()
 	env := localtest.New(t, local.Options{})
-	c, err := client.New(env.Config, client.Options{})
+	c, err := client.NewWithWatch(env.Config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +48,11 @@ func TestVersionsThatAreServedNoMore(t *testing.T) {
 	for _, one := range []schema.GroupVersion{version, v3, v9} {
 		registered(t, c, one)
 	}
+	seen := watched(t, c, v9)
 	stop()
+	for event := range seen.ResultChan() {
+		t.Errorf("the watch ends with %+v", event)
+	}
 
 	// v3 is another client's now, and v4 was never this operator's, whatever its record says.
 	theirs := registered(t, c, v3)
@@ -78,6 +86,19 @@ func TestVersionsThatAreServedNoMore(t *testing.T) {
 	for _, one := range []schema.GroupVersion{version, v3, v4} {
 		registered(t, c, one)
 	}
+}
+
+// watched opens a watch of Notes in a version.
+func watched(t *testing.T, c client.WithWatch, version schema.GroupVersion) (seen watch.Interface) {
+	t.Helper()
+	notes := &unstructured.UnstructuredList{}
+	notes.SetGroupVersionKind(version.WithKind("NoteList"))
+	localtest.Eventually(t, "a watch", func(context.Context) (err error) {
+		seen, err = c.Watch(t.Context(), notes)
+		return err
+	})
+	t.Cleanup(seen.Stop)
+	return seen
 }
 
 func apiService() *unstructured.Unstructured {
@@ -119,15 +140,17 @@ func note(t *testing.T, c client.Client, env *localtest.Env, version schema.Grou
 	t.Fatalf("there is no record among %v", all.Items)
 }
 
-// serveAs runs an operator that serves versions until the test ends or it is stopped.
+// serveAs runs an operator that serves versions until the test ends or it is stopped, which interrupts no request.
 func serveAs(t *testing.T, env *localtest.Env, versions ...schema.GroupVersion) (stop func()) {
 	t.Helper()
 	address := testaid.FreeAddress(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
+	told, how := boxtest.Logged(slog.LevelError)
 	go func() {
 		ended <- operon.Run(ctx, "api-operator", env.Config, operon.Config{
 			LeaderElectionNamespace: env.Namespace,
+			Log:                     how.Log,
 			Webhooks:                operon.Webhooks{BindAddress: address, Service: "api", Namespace: env.Namespace, ServicePort: int32(netip.MustParseAddrPort(address).Port())},
 		}, served(versions...))
 	}()
@@ -135,6 +158,9 @@ func serveAs(t *testing.T, env *localtest.Env, versions ...schema.GroupVersion) 
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+		if all := told.All(); strings.Contains(all, "interrupted") {
+			t.Error(all)
 		}
 	})
 	t.Cleanup(stop)

@@ -47,7 +47,8 @@ func newWorld(t *testing.T) *world {
 		}, Contents: map[string]func(context.Context, client.ObjectKey) (*aggregated.Content, error){"picture": w.notes.picture}}),
 		aggregated.Kind(days{}, aggregated.Resource[*Day]{ClusterScoped: true}),
 		aggregated.Review(greeter{}, aggregated.Resource[*Greeting]{ClusterScoped: true}),
-	), version)
+		aggregated.Kind(laterNotes{w.notes}, aggregated.Resource[*LaterNote]{}),
+	), version, later)
 	w.WithWatch = w.clientAs(t, w.Config)
 	config := rest.CopyConfig(w.Config)
 	config.GroupVersion, config.NegotiatedSerializer = &metav1.SchemeGroupVersion, clientgoscheme.Codecs.WithoutConversion()
@@ -147,6 +148,7 @@ func copied[T any](of *T) *T {
 func addToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(version, &Note{}, &NoteList{}, &Greeting{}, &Day{}, &DayList{})
 	metav1.AddToGroupVersion(scheme, version)
+	addLater(scheme)
 	return nil
 }
 

@@ -246,5 +246,17 @@ func (d *deleting[T]) DeleteCollection(ctx context.Context, valid rest.ValidateO
 		}
 		return nil
 	})
-	return list, errors.Join(append(failed, err)...)
+	return list, joined(append(failed, err))
+}
+
+// joined returns the first API error with the messages of all. Clients would receive any other error as an internal one.
+func joined(all []error) error {
+	err := errors.Join(all...)
+	var first apierrors.APIStatus
+	if !errors.As(err, &first) {
+		return err
+	}
+	status := first.Status()
+	status.Message = err.Error()
+	return &apierrors.StatusError{ErrStatus: status}
 }

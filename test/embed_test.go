@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -67,11 +68,18 @@ func TestMistakesOfEmbedding(t *testing.T) {
 	w := newFixture(t)
 	manager := w.plainManager()
 	w.Must(operon.AddToManager(manager, "plain-operator", boxtest.ComposeFunc(boxtest.Copies)))
+	refuses := func(option operon.ManageOption) error {
+		return operon.AddToManager(w.plainManager(), "x", boxtest.ComposeFunc(boxtest.Copies), option)
+	}
 	for want, err := range map[string]error{
 		"add *box.Box to the manager: the operator manages it twice":                     operon.AddToManager(manager, "plain-operator", boxtest.ComposeFunc(boxtest.Copies)),
 		`the manager has composers of the operator "plain-operator" already, not of "x"`: operon.AddToManager(manager, "x", boxtest.ComposeFunc(boxtest.Copies)),
 		"has a method Validate, which is never called here: register a webhook":          operon.AddToManager(w.plainManager(), "x", validating{boxtest.Copies}),
 		"has a method Observ, which Operon would never call":                             operon.AddToManager(w.plainManager(), "x", misspelled{boxtest.Copies}),
+		"option Rules, which has no effect here: apply a ValidatingAdmissionPolicy":      refuses(operon.Rules(operon.Rule{Check: "true", Message: "never"})),
+		"option WebhookTimeout, which has no effect here: set timeoutSeconds":            refuses(operon.WebhookTimeout(time.Second)),
+		"option WebhookFailOpen, which has no effect here: set failurePolicy":            refuses(operon.WebhookFailOpen()),
+		"option WebhookMatch, which has no effect here: set matchConditions":             refuses(operon.WebhookMatch("mine", "true")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -1,7 +1,7 @@
 package rotation
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -21,15 +21,29 @@ var DefaultTimes = Times{CA: 365 * day, Leaf: 90 * day, Settle: 5 * time.Minute,
 
 const day = 24 * time.Hour
 
+// WithDefaults sets each time that is zero to that of DefaultTimes.
+func (t Times) WithDefaults() Times {
+	return Times{
+		CA: cmp.Or(t.CA, DefaultTimes.CA), Leaf: cmp.Or(t.Leaf, DefaultTimes.Leaf),
+		Settle: cmp.Or(t.Settle, DefaultTimes.Settle), Skew: cmp.Or(t.Skew, DefaultTimes.Skew),
+	}
+}
+
 // Validate rejects times with which a leaf would be without a CA.
 func (t Times) Validate() error {
+	for _, field := range []struct {
+		name string
+		time time.Duration
+	}{{"CA", t.CA}, {"Leaf", t.Leaf}, {"Settle", t.Settle}, {"Skew", t.Skew}} {
+		if field.time <= 0 {
+			return fmt.Errorf("lifetimes of certificates: %s is %s: want a time above zero", field.name, field.time)
+		}
+	}
 	switch {
-	case t.Leaf <= 0 || t.CA <= 0 || t.Settle < 0 || t.Skew < 0:
-		return errors.New("lifetimes of certificates: want times above zero")
 	case t.CA < 3*t.Leaf:
-		return fmt.Errorf("a CA that lives for %s cannot sign leaves for %s: it needs three times as long", t.CA, t.Leaf)
+		return fmt.Errorf("lifetimes of certificates: CA is %s: want at least three times Leaf, which is %s", t.CA, t.Leaf)
 	case t.Settle > t.Leaf/4:
-		return fmt.Errorf("a new CA settles for %s, too long for leaves that live for %s: want at most a quarter", t.Settle, t.Leaf)
+		return fmt.Errorf("lifetimes of certificates: Settle is %s: want at most a quarter of Leaf, which is %s", t.Settle, t.Leaf)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 // A scenario is a list of commands, one a line:
 //
-//	times ca=9d leaf=3d settle=1h skew=1h
+//	times ca=9d leaf=3d settle=1h skew=1h; each has a default
 //	replicas 2            the number of replicas
 //	skew 1 2m             the clock of replica 1 is ahead by 2m
 //	asleep 1 / awake 1    a replica that does nothing, and sees nothing
@@ -99,6 +99,7 @@ func (w *world) command(words []string) error {
 }
 
 func (w *world) setTimes(settings []string) error {
+	w.times = rotation.Times{}
 	for _, setting := range settings {
 		name, value, _ := strings.Cut(setting, "=")
 		d, err := duration(value)
@@ -116,6 +117,7 @@ func (w *world) setTimes(settings []string) error {
 			w.times.Skew = d
 		}
 	}
+	w.times = w.times.WithDefaults()
 	if err := w.times.Validate(); err != nil {
 		fmt.Fprintf(w, "invalid: %v\n", err)
 	}

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // apiServiceKind is the kind of the objects by which API servers forward requests for a version of a
@@ -37,6 +37,9 @@ func (s *Server) Aggregate(version schema.GroupVersion) error {
 	s.aggregated = append(s.aggregated, version)
 	return nil
 }
+
+// Drains returns a channel that is closed when the server waits for the end of requests in flight: watches have to end then.
+func (m managed) Drains() <-chan struct{} { return m.real.drains }
 
 // Ended returns a channel that is closed when the server no longer answers, after it was stopped.
 func (m managed) Ended() <-chan struct{} { return m.real.ended }
@@ -69,43 +72,19 @@ func (k *keeper) recordVersions(ctx context.Context) error {
 }
 
 // removeVersions removes the APIServices of versions that an earlier version of the operator served and this
-// one does not, because no server would answer. An APIService that points to another Service by now is not changed. One
-// that the operator may not remove is reported: its Role rarely names removed versions.
+// one does not, because no server would answer.
 func (k *keeper) removeVersions(ctx context.Context) error {
 	ever, err := k.Record.Kinds(ctx, apiServiceKind.GroupKind())
 	if err != nil {
 		return err
 	}
+	var gone []registration
 	for _, name := range ever {
-		gone := &apiService{version: schema.GroupVersion{Group: name.Group, Version: name.Kind}, owner: k.Operator}
-		if slices.Contains(k.aggregated, gone.version) {
-			continue
-		}
-		err := k.removeVersion(ctx, gone)
-		if apierrors.IsForbidden(err) {
-			k.Log.Error(err, "requests for a version that is served no more fail, until its APIService is removed: delete it, or allow the operator to delete it", "APIService", gone.id().name)
-			continue
-		}
-		if err != nil {
-			return err
+		if version := (schema.GroupVersion{Group: name.Group, Version: name.Kind}); !slices.Contains(k.aggregated, version) {
+			gone = append(gone, &apiService{version: version})
 		}
 	}
-	return nil
-}
-
-func (k *keeper) removeVersion(ctx context.Context, gone *apiService) error {
-	live, err := k.registry.get(ctx, gone.id())
-	if err != nil || live == nil {
-		return err
-	}
-	var typed liveAPIService
-	if err := typedFrom(live, &typed); err != nil {
-		return err
-	}
-	if to := typed.Spec.Service; to == nil || to.Namespace != k.Service.Namespace || to.Name != k.Service.Name {
-		return nil
-	}
-	return k.registry.remove(ctx, []ident{gone.id()})
+	return k.retire(ctx, gone)
 }
 
 // liveAPIService holds the fields of an APIService that are read.
@@ -127,10 +106,14 @@ type liveAPIService struct {
 // asked implements registration.
 func (a *apiService) asked(live *unstructured.Unstructured) []asked {
 	var typed liveAPIService
-	if typedFrom(live, &typed) != nil || typed.Spec.Service == nil {
+	if typedFrom(live, &typed) != nil {
 		return nil
 	}
-	return []asked{{bundle: typed.Spec.CABundle}}
+	to := asked{bundle: typed.Spec.CABundle}
+	if s := typed.Spec.Service; s != nil {
+		to.service = types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	}
+	return []asked{to}
 }
 
 // wanted implements registration. A process that is not the leader adds to the existing bundle.

@@ -25,6 +25,8 @@ type Config struct {
 	// Operator is the operator's name, used as field manager and label. Name is the name of the
 	// configurations, which differs between instances that are limited to other namespaces.
 	Operator, Name string
+	// Version is the operator's version, a semantic version, or empty.
+	Version string
 	// Namespaces limit the objects for which the operator receives requests. Empty means all.
 	Namespaces []string
 	// Address is the address to listen on, HOST:PORT.
@@ -37,7 +39,7 @@ type Config struct {
 	// CertDir is a directory with tls.crt, tls.key and ca.crt that another tool renews. If empty, the
 	// operator is its own CA, and stores it in the Secret with the Service's name and the suffix -certificates.
 	CertDir string
-	// Times are the durations of the operator's own CA. Zero means rotation.DefaultTimes.
+	// Times are the durations of the operator's own CA. Those that are zero have the value in rotation.DefaultTimes.
 	Times rotation.Times
 	// Linger is how long the server continues to listen after it has to stop, because clients learn of that with
 	// a delay.
@@ -72,9 +74,7 @@ var Itself = schema.GroupKind{Group: "operon.dev", Kind: "Operator"}
 const defaultServicePort = 443
 
 func (c Config) withDefaults() Config {
-	if c.Times == (rotation.Times{}) {
-		c.Times = rotation.DefaultTimes
-	}
+	c.Times = c.Times.WithDefaults()
 	if c.ServicePort == 0 {
 		c.ServicePort = defaultServicePort
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -20,19 +21,23 @@ import (
 // that it can distinguish its own from webhooks that another client added.
 const entriesAnnotation = "operon.dev/webhooks"
 
+// versionAnnotation is the version of the operator that registered these webhooks, if it has one.
+const versionAnnotation = "operon.dev/webhooks-version"
+
 // labelManagedBy names the operator that an object belongs to.
 const labelManagedBy = "app.kubernetes.io/managed-by"
 
 // configuration is the desired state of a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
 // The entries of the former have the same form except for a field that they lack.
 type configuration struct {
-	kind   schema.GroupVersionKind
-	name   string
-	owner  string // the operator
-	hooks  []Hook
-	scoped []string // namespaces
-	place  place
-	mapper meta.RESTMapper
+	kind    schema.GroupVersionKind
+	name    string
+	owner   string // the operator
+	version string // of the operator
+	hooks   []Hook
+	scoped  []string // namespaces
+	place   place
+	mapper  meta.RESTMapper
 }
 
 var (
@@ -64,20 +69,21 @@ func (c *configuration) asked(live *unstructured.Unstructured) []asked {
 	}
 	var all []asked
 	for _, entry := range typed.ours() {
-		all = append(all, asked{url: ptr.Deref(entry.ClientConfig.URL, ""), path: pathOf(entry.ClientConfig), bundle: entry.ClientConfig.CABundle})
+		all = append(all, askedBy(entry.ClientConfig))
 	}
 	return all
 }
 
-// pathOf returns the path that API servers call.
-func pathOf(c admissionv1.WebhookClientConfig) string {
-	if c.Service != nil {
-		return ptr.Deref(c.Service.Path, "/")
+// askedBy returns what API servers call.
+func askedBy(c admissionv1.WebhookClientConfig) asked {
+	to := asked{url: ptr.Deref(c.URL, ""), bundle: c.CABundle}
+	if at, err := url.Parse(to.url); err == nil {
+		to.path = at.Path
 	}
-	if at, err := url.Parse(ptr.Deref(c.URL, "")); err == nil {
-		return at.Path
+	if s := c.Service; s != nil {
+		to.service, to.port, to.path = types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, ptr.Deref(s.Port, defaultServicePort), ptr.Deref(s.Path, "/")
 	}
-	return ""
+	return to
 }
 
 // wanted implements registration. A process that is not the leader does not change the rules: during
@@ -89,12 +95,13 @@ func (c *configuration) wanted(live *unstructured.Unstructured, bundle bundler, 
 			return nil, err
 		}
 	}
-	entries := typed.ours()
+	entries, version := typed.ours(), typed.Annotations[versionAnnotation]
 	if leads {
 		var err error
 		if entries, err = c.entries(); err != nil {
 			return nil, err
 		}
+		version = c.version
 	} else if live == nil {
 		return nil, nil
 	}
@@ -104,7 +111,7 @@ func (c *configuration) wanted(live *unstructured.Unstructured, bundle bundler, 
 	if live != nil && c.same(typed, entries) {
 		return nil, nil
 	}
-	return c.object(entries)
+	return c.object(entries, version)
 }
 
 func (l liveConfiguration) bundleOf(entry string) []byte {
@@ -116,7 +123,7 @@ func (l liveConfiguration) bundleOf(entry string) []byte {
 	return nil
 }
 
-// same reports whether nothing has to be written.
+// same reports whether nothing has to be written. A version that registers the same as an earlier one writes nothing.
 func (c *configuration) same(live liveConfiguration, entries []admissionv1.MutatingWebhook) bool {
 	return equality.Semantic.DeepEqual(live.ours(), entries) && live.Annotations[entriesAnnotation] == names(entries) &&
 		live.Labels[labelManagedBy] == c.owner
@@ -130,7 +137,7 @@ func names(entries []admissionv1.MutatingWebhook) string {
 	return strings.Join(all, " ")
 }
 
-func (c *configuration) object(entries []admissionv1.MutatingWebhook) (*unstructured.Unstructured, error) {
+func (c *configuration) object(entries []admissionv1.MutatingWebhook, version string) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(map[string]any{"webhooks": entries})
 	if err != nil {
 		return nil, err
@@ -142,7 +149,11 @@ func (c *configuration) object(entries []admissionv1.MutatingWebhook) (*unstruct
 	object.SetGroupVersionKind(c.kind)
 	object.SetName(c.name)
 	object.SetLabels(map[string]string{labelManagedBy: c.owner})
-	object.SetAnnotations(map[string]string{entriesAnnotation: names(entries)})
+	annotations := map[string]string{entriesAnnotation: names(entries)}
+	if version != "" {
+		annotations[versionAnnotation] = version
+	}
+	object.SetAnnotations(annotations)
 	return object, nil
 }
 

@@ -1,23 +1,32 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/runtime/migrate"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // ConvertPath is the path of the conversion webhook.
 const ConvertPath = "/convert"
 
-var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+var (
+	definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+	serviceKind    = corev1.SchemeGroupVersion.WithKind("Service")
+)
 
 // definition is a CustomResourceDefinition whose versions the operator converts into each other.
 // It belongs to another manager: only the conversion is the operator's.
@@ -29,6 +38,8 @@ type definition struct {
 	unconverted bool
 	// seen is when this process first saw it with a conversion.
 	seen time.Time
+	// yielded is the Service of the instance that converts its objects instead of this one.
+	yielded types.NamespacedName
 }
 
 func (d *definition) id() ident { return ident{kind: definitionKind, name: d.name, foreign: true} }
@@ -69,7 +80,37 @@ func (d *definition) asked(live *unstructured.Unstructured) []asked {
 	if err != nil || found.Webhook == nil || found.Webhook.ClientConfig == nil {
 		return nil
 	}
-	return []asked{{url: ptr.Deref(found.Webhook.ClientConfig.URL, ""), bundle: found.Webhook.ClientConfig.CABundle}}
+	c := found.Webhook.ClientConfig
+	return []asked{askedBy(admissionv1.WebhookClientConfig{URL: c.URL, Service: (*admissionv1.ServiceReference)(c.Service), CABundle: c.CABundle})}
+}
+
+// yields reports whether another instance of the operator converts the objects of a definition: one in another namespace, whose
+// Service exists. Each instance converts all objects, and API servers end all watches of a kind when its conversion changes, so
+// that instances must not take turns.
+func (k *keeper) yields(ctx context.Context, d *definition, live *unstructured.Unstructured) (bool, error) {
+	who := d.asked(live)
+	if len(who) == 0 || who[0].service.Name == "" || who[0].service.Namespace == k.Service.Namespace || !k.registry.manages(live) {
+		return false, nil
+	}
+	exists, err := k.exists(ctx, who[0])
+	if exists && d.yielded != who[0].service {
+		d.yielded = who[0].service
+		k.Log.Info("another instance of the operator converts the objects of a kind: delete its Service if it is not in use", "CustomResourceDefinition", d.name, "Service", d.yielded.String())
+	}
+	return exists, err
+}
+
+// exists reports whether a Service exists. One that the operator may not read exists if it accepts connections.
+func (k *keeper) exists(ctx context.Context, to asked) (bool, error) {
+	endpoint, err := k.Wire.Endpoint(serviceKind, resourceclient.Metadata)
+	if err != nil {
+		return false, err
+	}
+	_, err = endpoint.Get(ctx, to.service.Namespace, to.service.Name)
+	if apierrors.IsForbidden(err) {
+		return answers(ctx, fmt.Sprintf("%s:%d", serviceHost(to.service), to.port)), nil
+	}
+	return err == nil, client.IgnoreNotFound(err)
 }
 
 // wanted implements registration. Every replica writes it, leader or not: caches fill only when

@@ -4,9 +4,12 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/operon-framework/operon/internal/runtime/certificate"
 	"github.com/operon-framework/operon/internal/runtime/migrate"
 )
 
@@ -37,5 +40,79 @@ func TestConversionSettles(t *testing.T) {
 		if got := test.definition.settled(live, now).Sub(now); got != test.want {
 			t.Errorf("%s: it is settled after %s, want %s", name, got, test.want)
 		}
+	}
+}
+
+// Of instances in several namespaces one converts, and another one takes over when its Service is gone. A Service in the
+// instance's own namespace is one that it had before.
+func oneConverter(r *replicas) {
+	plural := "plots." + r.cfg.Namespaces[0] + ".example.com"
+	r.define(plural)
+	first, second := r.cfg.Service, types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: r.cfg.Service.Name}
+	renamed := types.NamespacedName{Namespace: first.Namespace, Name: "renamed"}
+	r.serve(first)
+	r.serve(renamed)
+	converts := func(from, want types.NamespacedName, writes bool) {
+		r.Helper()
+		k := r.converter(plural, from)
+		_, wrote, err := k.turn(r.Context())
+		if err != nil || wrote != writes || k.stood == writes {
+			r.Errorf("%s: wrote %t, and stands by %t: want %t: %v", from, wrote, k.stood, writes, err)
+		}
+		live, err := k.registry.get(r.Context(), k.registry.all[0].id())
+		if err != nil {
+			r.Fatal(err)
+		}
+		if is := k.registry.all[0].asked(live)[0].service; is != want {
+			r.Errorf("%s: %s converts, want %s", from, is, want)
+		}
+		if carried := k.registry.carried(map[ident]*unstructured.Unstructured{k.registry.all[0].id(): live}, certificate.ID(k.source.(fixed).ca)); !carried {
+			r.Errorf("%s: it waits for the bundle of another instance", from)
+		}
+	}
+	converts(first, first, true)
+	converts(second, first, false)
+	converts(renamed, renamed, true)
+	converts(first, first, true)
+	if err := r.cfg.Client.Delete(r.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: first.Name}}); err != nil {
+		r.Fatal(err)
+	}
+	converts(second, second, true)
+}
+
+// converter creates the loop of an instance that converts the objects of a definition, behind a Service.
+func (r *replicas) converter(plural string, service types.NamespacedName) *keeper {
+	r.Helper()
+	one := *r
+	one.cfg.Service = service
+	k := one.replica(newFixed(r.T), Options{})
+	k.registry.all = []registration{&definition{name: plural, reads: "v1", place: k.place}}
+	return k
+}
+
+// define creates a definition, which is deleted with the loops that convert its objects.
+func (r *replicas) define(plural string) {
+	r.Helper()
+	group := plural[len("plots."):]
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": group, "scope": "Namespaced", "names": map[string]any{"plural": "plots", "singular": "plot", "kind": "Plot", "listKind": "PlotList"},
+		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+	}}}
+	object.SetGroupVersionKind(definitionKind)
+	object.SetName(plural)
+	if err := r.cfg.Client.Create(r.Context(), object); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// serve creates a Service.
+func (r *replicas) serve(service types.NamespacedName) {
+	r.Helper()
+	err := r.cfg.Client.Create(r.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Name},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	})
+	if err != nil {
+		r.Fatal(err)
 	}
 }

@@ -43,7 +43,7 @@ type keeper struct {
 // can answer any more.
 func (s *Server) keep(life context.Context) (stop func()) {
 	k := &keeper{Server: s, source: s.source(), limit: rate.NewLimiter(rate.Every(timing.repairEvery), repairs)}
-	k.registry = &registry{wire: s.Wire, client: s.Client, operator: s.Operator}
+	k.registry = s.registry()
 	ctx, cancel := context.WithCancel(life)
 	var running sync.WaitGroup
 	running.Go(func() { k.run(ctx) })
@@ -52,6 +52,10 @@ func (s *Server) keep(life context.Context) (stop func()) {
 		running.Wait()
 		k.leave(life)
 	}
+}
+
+func (s *Server) registry() *registry {
+	return &registry{wire: s.Wire, client: s.Client, operator: s.Operator, service: s.Service}
 }
 
 func (k *keeper) run(ctx context.Context) {
@@ -77,13 +81,8 @@ func (k *keeper) leave(life context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(life, timing.drain)
 	defer cancel()
-	var own []ident
-	for _, one := range k.registry.all {
-		if !one.id().foreign {
-			own = append(own, one.id())
-		}
-	}
-	if err := k.registry.remove(ctx, own); err != nil {
+	own := slices.DeleteFunc(slices.Clone(k.registry.all), func(one registration) bool { return one.id().foreign })
+	if err := k.registry.remove(ctx, own, k.occupied); err != nil {
 		k.Log.Error(err, "webhooks: the registration could not be removed")
 	}
 }
@@ -117,7 +116,7 @@ func (k *keeper) bring(ctx context.Context) (again time.Time, err error) {
 			break
 		}
 	}
-	return again, errors.Join(err, k.tidy(ctx))
+	return again, k.tidy(ctx, err)
 }
 
 // prepare determines the desired registrations, once, and watches them.
@@ -158,8 +157,10 @@ func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err erro
 	k.remember(found)
 	current.again = earlier(current.again, k.see(found, now))
 	more, err = k.register(ctx, found, current, now)
-	if k.stood {
+	if k.stood && k.Service.Name == "" {
 		current.again = now.Add(timing.standBy)
+	} else if k.stood {
+		current.again = earlier(current.again, now.Add(timing.lookEvery))
 	}
 	return current.again, more, err
 }
@@ -241,10 +242,21 @@ func (k *keeper) leads() bool {
 
 var errService = errors.New("the webhooks are already served by the in-cluster deployment: stop it, or run this operator without webhooks")
 
-// stands reports whether another process of the operator, on the machine of the API server, is registered and exists.
-// With a Service for all replicas this is never the case.
-func (k *keeper) stands(ctx context.Context, who []asked) (bool, error) {
-	if k.place.address == "" {
+// stands reports whether another process of the operator is registered, and exists: one on the machine of the API server, or an
+// instance that converts the objects of a definition.
+func (k *keeper) stands(ctx context.Context, one registration, live *unstructured.Unstructured) (bool, error) {
+	stands, err := k.occupied(ctx, one.asked(live))
+	if d, is := one.(*definition); is && !stands && err == nil {
+		stands, err = k.yields(ctx, d, live)
+	}
+	k.stood = k.stood || stands
+	return stands, err
+}
+
+// occupied reports whether another process on the machine of the API server is registered, and exists. With a Service for all
+// replicas this is never the case.
+func (k *keeper) occupied(ctx context.Context, who []asked) (bool, error) {
+	if k.Service.Name != "" {
 		return false, nil
 	}
 	for _, one := range who {
@@ -252,17 +264,18 @@ func (k *keeper) stands(ctx context.Context, who []asked) (bool, error) {
 			return false, errService
 		}
 		address, err := url.Parse(one.url)
-		if err != nil || address.Host == k.place.address || !loopback(address.Hostname()) {
-			continue
-		}
-		dialer := net.Dialer{Timeout: timing.standBy}
-		connection, err := dialer.DialContext(ctx, "tcp", address.Host)
-		if err == nil {
-			k.stood = true
-			return true, connection.Close()
+		if err == nil && address.Host != k.place.address && loopback(address.Hostname()) && answers(ctx, address.Host) {
+			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// answers reports whether a process listens at an address.
+func answers(ctx context.Context, address string) bool {
+	dialer := net.Dialer{Timeout: timing.standBy}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	return err == nil && connection.Close() == nil
 }
 
 // wait waits for a point in time, or for a change.

@@ -44,6 +44,7 @@ func TestReplicas(t *testing.T) {
 	for name, test := range map[string]func(*replicas){
 		"an old bundle is not put back":                oldBundle,
 		"who does not lead changes bundles only":       bundlesOnly,
+		"one instance converts":                        oneConverter,
 		"a contest is bounded":                         contest,
 		"of decisions at the same time one is carried": oneDecision,
 	} {
@@ -88,12 +89,12 @@ func (r *replicas) replica(from source, options Options) *keeper {
 	s.Add(Hook{Role: Validate, Kind: kind, Handler: http.NotFoundHandler(), Options: options})
 	s.place = place{service: s.Service, port: s.ServicePort}
 	k := &keeper{Server: s, source: from, limit: rate.NewLimiter(rate.Every(timing.repairEvery), repairs)}
-	k.registry = &registry{wire: s.Wire, client: s.Client, operator: s.Operator}
+	k.registry = s.registry()
 	if k.registry.all, err = s.registrations(); err != nil {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() {
-		err := k.registry.remove(context.WithoutCancel(r.Context()), []ident{k.registry.all[0].id()})
+		err := k.registry.remove(context.WithoutCancel(r.Context()), k.registry.all[:1], k.occupied)
 		if err != nil {
 			r.Error(err)
 		}
@@ -178,7 +179,9 @@ func (r *replicas) empty(k *keeper) {
 // A replica that is not the leader writes bundles and does not change the rest: during an upgrade replicas
 // want different things.
 func bundlesOnly(r *replicas) {
+	r.cfg.Version = "2.0.0"
 	leader := r.replica(newFixed(r.T), Options{})
+	r.cfg.Version = "1.0.0"
 	follower := r.replica(newFixed(r.T), Options{FailOpen: true})
 	follower.Leads = make(chan struct{})
 	if _, wrote, err := follower.turn(r.Context()); wrote || err != nil {
@@ -196,7 +199,7 @@ func bundlesOnly(r *replicas) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	if text, _ := json.Marshal(live); !strings.Contains(string(text), `"failurePolicy":"Fail"`) {
+	if text, _ := json.Marshal(live); !strings.Contains(string(text), `"failurePolicy":"Fail"`) || live.GetAnnotations()[versionAnnotation] != "2.0.0" {
 		r.Errorf("it is %s", text)
 	}
 	if _, wrote, err := follower.turn(r.Context()); wrote || err != nil {
@@ -273,10 +276,10 @@ func oneDecision(r *replicas) {
 }
 
 // During an upgrade a replica receives requests that only others can answer. Requests for a registration of an earlier
-// version are admitted, those for a registration that a newer version added since are not.
+// version are admitted, those for a registration that a newer version added since, or before this replica restarted, are not.
 func TestPathsThatNobodyServes(t *testing.T) {
 	t.Parallel()
-	s, err := New(Config{Address: "127.0.0.1:0", API: API{Wire: &resourceclient.Wire{}, Client: noClient{}, Mapper: meta.MultiRESTMapper{}}})
+	s, err := New(Config{Version: "1.1.0", Address: "127.0.0.1:0", API: API{Wire: &resourceclient.Wire{}, Client: noClient{}, Mapper: meta.MultiRESTMapper{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,16 +292,16 @@ func TestPathsThatNobodyServes(t *testing.T) {
 	if answer := post("/removed", review); answer.Code != http.StatusServiceUnavailable {
 		t.Errorf("before anything is known: status %d", answer.Code)
 	}
-	registered := func(path string) map[ident]*unstructured.Unstructured {
+	registered := func(path, version string) map[ident]*unstructured.Unstructured {
 		return map[ident]*unstructured.Unstructured{{name: "one"}: {Object: map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{entriesAnnotation: "a.b.c"}},
+			"metadata": map[string]any{"annotations": map[string]any{entriesAnnotation: "a.b.c", versionAnnotation: version}},
 			"webhooks": []any{map[string]any{"name": "a.b.c", "clientConfig": map[string]any{
 				"service": map[string]any{"namespace": "n", "name": "s", "path": path},
 			}}},
 		}}}
 	}
-	s.remember(registered("/removed"))
-	s.remember(registered("/added"))
+	s.remember(registered("/removed", "1.0.0"))
+	s.remember(registered("/added", "1.0.0"))
 	for body, want := range map[string]int{review: http.StatusOK, `{}`: http.StatusNotFound, `nonsense`: http.StatusNotFound} {
 		answer := post("/removed", body)
 		if answer.Code != want {
@@ -310,6 +313,17 @@ func TestPathsThatNobodyServes(t *testing.T) {
 	}
 	if answer := post("/added", review); answer.Code != http.StatusServiceUnavailable {
 		t.Errorf("a newer version's path: status %d, answer %s", answer.Code, answer.Body)
+	}
+	for _, version := range []struct {
+		of, own string
+		older   bool
+	}{{"1.2.0", "1.1.0", false}, {"1.1.0", "1.1.0", false}, {"", "1.1.0", true}, {"", "", false}, {"1.0.0", "", false}} {
+		s.before.Store(nil)
+		s.Version = version.own
+		s.remember(registered("/removed", version.of))
+		if answer := post("/removed", review); (answer.Code == http.StatusOK) != version.older {
+			t.Errorf("registered by %q, and this is %q: status %d", version.of, version.own, answer.Code)
+		}
 	}
 }
 

@@ -28,13 +28,8 @@ func (p place) client(path string, bundle []byte) admissionv1.WebhookClientConfi
 
 // converter returns the place in the form for conversion webhooks.
 func (p place) converter(path string, bundle []byte) *apiextensionsv1.WebhookClientConfig {
-	if p.address != "" {
-		return &apiextensionsv1.WebhookClientConfig{URL: new(p.url(path)), CABundle: bundle}
-	}
-	return &apiextensionsv1.WebhookClientConfig{
-		Service:  &apiextensionsv1.ServiceReference{Namespace: p.service.Namespace, Name: p.service.Name, Port: new(p.port), Path: new(path)},
-		CABundle: bundle,
-	}
+	c := p.client(path, bundle)
+	return &apiextensionsv1.WebhookClientConfig{URL: c.URL, Service: (*apiextensionsv1.ServiceReference)(c.Service), CABundle: c.CABundle}
 }
 
 func (p place) url(path string) string { return "https://" + p.address + path }

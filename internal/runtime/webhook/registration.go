@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/runtime/certificate"
@@ -28,9 +29,11 @@ func (i ident) String() string { return i.kind.Kind + " " + i.name }
 
 // asked is the address to which API servers send requests, and the bundle that they trust for it.
 type asked struct {
-	url    string // empty for a Service
-	path   string // of webhooks
-	bundle []byte
+	service types.NamespacedName // empty for a URL
+	port    int32                // of the Service
+	url     string               // empty for a Service
+	path    string
+	bundle  []byte
 }
 
 // bundler builds a bundle from the existing one.
@@ -50,6 +53,7 @@ type registry struct {
 	wire     *resourceclient.Wire
 	client   client.Client
 	operator string
+	service  types.NamespacedName // of the operator
 	all      []registration
 }
 
@@ -87,7 +91,7 @@ func (r *registry) get(ctx context.Context, of ident) (*unstructured.Unstructure
 	return object, nil
 }
 
-// carried reports whether every existing bundle has a CA.
+// carried reports whether every existing bundle has a CA. Bundles for the Service of another instance have that one's.
 func (r *registry) carried(found map[ident]*unstructured.Unstructured, id string) bool {
 	for _, one := range r.all {
 		live := found[one.id()]
@@ -95,7 +99,7 @@ func (r *registry) carried(found map[ident]*unstructured.Unstructured, id string
 			continue // it will have the CA when it is created
 		}
 		for _, who := range one.asked(live) {
-			if !certificate.Contains(who.bundle, id) {
+			if who.service == r.service && !certificate.Contains(who.bundle, id) {
 				return false
 			}
 		}
@@ -110,7 +114,7 @@ type turn struct {
 	// leads reports whether this process decides the content of an object. Otherwise it writes only bundles.
 	leads bool
 	// stands reports whether another process serves for an object, so that nothing must be written.
-	stands func(context.Context, []asked) (bool, error)
+	stands func(ctx context.Context, one registration, live *unstructured.Unstructured) (bool, error)
 	// may is the rate limit of writes.
 	may func() bool
 }
@@ -135,7 +139,7 @@ func (r *registry) writeOne(ctx context.Context, t turn, one registration) (bool
 		return false, err
 	}
 	if live != nil {
-		if stands, err := t.stands(ctx, one.asked(live)); err != nil || stands {
+		if stands, err := t.stands(ctx, one, live); err != nil || stands {
 			return false, err
 		}
 	}
@@ -188,14 +192,22 @@ func (r *registry) apply(ctx context.Context, of ident, live, want *unstructured
 	return err
 }
 
-// remove deletes the objects that the operator registered before and no longer does.
-func (r *registry) remove(ctx context.Context, leftovers []ident) error {
-	for _, of := range leftovers {
+// remove deletes the objects that the operator registered before and no longer does, except those that are others'.
+func (r *registry) remove(ctx context.Context, leftovers []registration, isOthers func(context.Context, []asked) (bool, error)) error {
+	for _, one := range leftovers {
+		of := one.id()
 		live, err := r.get(ctx, of)
 		if err != nil {
 			return err
 		}
 		if live == nil || r.mayTake(of, live) != nil {
+			continue
+		}
+		stays, err := isOthers(ctx, one.asked(live))
+		if err != nil {
+			return err
+		}
+		if stays {
 			continue
 		}
 		uid := live.GetUID()

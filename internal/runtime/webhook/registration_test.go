@@ -143,6 +143,10 @@ func TestPermissionsOfItsOwnNamesAreEnough(t *testing.T) {
 	limited.Impersonate.UserName = "limited-" + w.Namespace
 	cfg := w.config(limited)
 	cfg.Address = testaid.FreeAddress(t)
+	book := &ledger{}
+	w.must(book.Add(t.Context(), names, []schema.GroupKind{{Kind: "former"}})) // it may not remove what has that name
+	w.must(book.Add(t.Context(), webhook.Itself, []schema.GroupKind{{Group: admissionv1.GroupName, Kind: "ValidatingWebhookConfiguration"}}))
+	cfg.Record = book
 	r := w.startWith(cfg, w.hooks()...)
 	w.eventually("what is missing to be told", func(context.Context) error {
 		if err := r.Check(nil); err == nil || !strings.Contains(err.Error(), "cannot get resource") {
@@ -190,20 +194,23 @@ func (w *world) grant(user string) {
 type ledger struct {
 	mu    sync.Mutex
 	asked int
-	kinds []schema.GroupKind
+	kinds map[schema.GroupKind][]schema.GroupKind
 }
 
-func (l *ledger) Kinds(context.Context, schema.GroupKind) ([]schema.GroupKind, error) {
+func (l *ledger) Kinds(_ context.Context, of schema.GroupKind) ([]schema.GroupKind, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
-	return slices.Clone(l.kinds), nil
+	return slices.Clone(l.kinds[of]), nil
 }
 
-func (l *ledger) Add(_ context.Context, _ schema.GroupKind, kinds []schema.GroupKind) error {
+func (l *ledger) Add(_ context.Context, of schema.GroupKind, kinds []schema.GroupKind) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kinds = append(l.kinds, kinds...)
+	if l.kinds == nil {
+		l.kinds = map[schema.GroupKind][]schema.GroupKind{}
+	}
+	l.kinds[of] = append(l.kinds[of], kinds...)
 	return nil
 }
 
@@ -372,7 +379,8 @@ func TestNewRefuses(t *testing.T) {
 		"no port from 0 to 65535":          {Address: "127.0.0.1:99999"},
 		"is not a valid name of a Service": {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a.b"}},
 		"cannot have the port 70000":       {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a"}, ServicePort: 70000},
-		"three times as long":              {Address: "127.0.0.1:0", Times: rotation.Times{CA: 2, Leaf: 1}},
+		"CA is 2ns: want at least three":   {Address: "127.0.0.1:0", Times: rotation.Times{CA: 2, Leaf: 1}},
+		"CA is 8760h0m0s: want":            {Address: "127.0.0.1:0", Times: rotation.Times{Leaf: 200 * 24 * time.Hour}},
 	} {
 		if _, err := webhook.New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

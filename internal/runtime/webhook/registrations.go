@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -24,7 +25,7 @@ func (s *Server) registrations() ([]registration, error) {
 	for _, kind := range configurations {
 		if hooks := s.hooksIn(kind); len(hooks) > 0 {
 			all = append(all, &configuration{
-				kind: kind, name: s.Name, owner: s.Operator, hooks: hooks, scoped: s.Namespaces, place: s.place, mapper: s.Mapper,
+				kind: kind, name: s.Name, owner: s.Operator, version: s.Version, hooks: hooks, scoped: s.Namespaces, place: s.place, mapper: s.Mapper,
 			})
 		}
 	}
@@ -37,7 +38,7 @@ func (s *Server) registrations() ([]registration, error) {
 		}
 		for _, bound := range []bool{false, true} {
 			all = append(all, &policy{
-				Policy: p, bound: bound, name: s.policyName(p.Kind), owner: s.Operator, scoped: s.Namespaces, mapper: s.Mapper,
+				Policy: p, bound: bound, name: policyName(s.Name, p.Kind), owner: s.Operator, scoped: s.Namespaces, mapper: s.Mapper,
 			})
 		}
 	}
@@ -54,11 +55,14 @@ func (s *Server) hooksIn(kind schema.GroupVersionKind) []Hook {
 }
 
 // policyName returns the name of the policy of a kind.
-func (s *Server) policyName(kind schema.GroupVersionKind) string {
-	return s.Name + "." + strings.ToLower(kind.Kind) + "." + groupOf(kind.Group)
+func policyName(name string, kind schema.GroupVersionKind) string {
+	return name + "." + strings.ToLower(kind.Kind) + "." + groupOf(kind.Group)
 }
 
-// record stores which kinds of objects are registered, before the first one is.
+// registrationNames is the owner of the names of registrations in the record, which have the form of kinds there.
+var registrationNames = schema.GroupKind{Group: Itself.Group, Kind: "RegistrationName"}
+
+// record stores which kinds of objects are registered, and under which name, before the first one is.
 func (k *keeper) record(ctx context.Context) error {
 	if k.recorded {
 		return nil
@@ -70,7 +74,8 @@ func (k *keeper) record(ctx context.Context) error {
 		}
 	}
 	if k.Record != nil && len(kinds) > 0 {
-		if err := errors.Join(k.Record.Add(ctx, Itself, kinds), k.recordVersions(ctx)); err != nil {
+		name := []schema.GroupKind{schema.ParseGroupKind(k.Name)}
+		if err := errors.Join(k.Record.Add(ctx, Itself, kinds), k.Record.Add(ctx, registrationNames, name), k.recordVersions(ctx)); err != nil {
 			return err
 		}
 	}
@@ -78,40 +83,67 @@ func (k *keeper) record(ctx context.Context) error {
 	return nil
 }
 
-// tidy removes the objects that an earlier version of the operator registered and this one does not. It sends
-// no request for kinds that were never registered according to the record.
-func (k *keeper) tidy(ctx context.Context) error {
+// tidy removes the objects that an earlier version of the operator registered and this one does not, under its name and the
+// names that it had before. It sends no request for kinds that were never registered according to the record. If registering failed,
+// objects with former names stay until it succeeds, so that no namespace is without webhooks.
+func (k *keeper) tidy(ctx context.Context, failed error) error {
 	if k.tidied || k.Record == nil || !k.leads() {
-		return nil
+		return failed
 	}
 	ever, err := k.Record.Kinds(ctx, Itself)
-	if err != nil {
-		return err
+	former, unread := k.Record.Kinds(ctx, registrationNames)
+	if err := errors.Join(err, unread); err != nil {
+		return errors.Join(failed, err)
 	}
-	var leftovers []ident
-	for _, of := range k.possible() {
-		now := slices.ContainsFunc(k.registry.all, func(one registration) bool { return one.id() == of })
-		if !now && slices.Contains(ever, of.kind.GroupKind()) {
-			leftovers = append(leftovers, of)
+	var gone []registration
+	for _, name := range former {
+		if name.String() != k.Name && failed == nil {
+			gone = append(gone, k.possible(name.String(), ever)...)
 		}
 	}
-	if err := errors.Join(k.registry.remove(ctx, leftovers), k.removeVersions(ctx)); err != nil {
-		return err
+	err = errors.Join(failed, k.registry.remove(ctx, k.possible(k.Name, ever), k.occupied), k.retire(ctx, gone), k.removeVersions(ctx))
+	k.tidied = err == nil
+	return err
+}
+
+// possible returns all objects that any version of the operator might have registered under a name, for the kinds that it
+// manages now, and that should not exist. Bindings come before their policies.
+func (k *keeper) possible(name string, ever []schema.GroupKind) []registration {
+	var all []registration
+	for _, kind := range configurations {
+		all = append(all, &configuration{kind: kind, name: name})
 	}
-	k.tidied = true
+	for _, p := range k.kinds {
+		of := policyName(name, p.Kind)
+		all = append(all, &policy{name: of, bound: true}, &policy{name: of})
+	}
+	return slices.DeleteFunc(all, func(one registration) bool {
+		now := slices.ContainsFunc(k.registry.all, func(wanted registration) bool { return wanted.id() == one.id() })
+		return now || !slices.Contains(ever, one.id().kind.GroupKind())
+	})
+}
+
+// retire removes what this operator registered in the past. What the operator may not remove is reported, because its Role rarely
+// names it.
+func (k *keeper) retire(ctx context.Context, gone []registration) error {
+	for _, one := range gone {
+		err := k.registry.remove(ctx, []registration{one}, k.isOthers)
+		if apierrors.IsForbidden(err) {
+			k.Log.Error(err, "what the operator registered earlier is left, and requests may fail until it is removed: delete it, or allow the operator to get and delete it", "of", one.id().String())
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// possible returns all objects that any version of the operator might have registered, for the kinds
-// that it manages now. Bindings come before their policies.
-func (k *keeper) possible() []ident {
-	var all []ident
-	for _, kind := range configurations {
-		all = append(all, ident{kind: kind, name: k.Name})
+// isOthers reports whether API servers send requests to another instance of the operator, or to another process. A policy, for which
+// they send none, may be that of another process on this machine.
+func (k *keeper) isOthers(ctx context.Context, who []asked) (bool, error) {
+	if len(who) == 0 && k.Service.Name == "" || slices.ContainsFunc(who, func(to asked) bool { return to.service != k.Service }) {
+		return true, nil
 	}
-	for _, p := range k.kinds {
-		name := k.policyName(p.Kind)
-		all = append(all, ident{kind: bindingKind, name: name}, ident{kind: policyKind, name: name})
-	}
-	return all
+	return k.occupied(ctx, who)
 }

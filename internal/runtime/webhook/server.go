@@ -39,13 +39,19 @@ type Server struct {
 	trouble atomic.Pointer[error]
 	settled atomic.Bool
 	wake    chan struct{}
-	ended   chan struct{}
-	left    atomic.Pointer[time.Time] // when Leave was called, nil before
+	ending
 	// converts is closed when API servers send conversion requests.
 	converts chan struct{}
 
 	listener net.Listener
 	place    place
+}
+
+// ending holds the steps of a shutdown.
+type ending struct {
+	left   atomic.Pointer[time.Time] // when Leave was called, nil before
+	drains chan struct{}             // closed when the server waits for requests in flight
+	ended  chan struct{}             // closed at the end
 }
 
 // served lists what a server answers and registers.
@@ -55,7 +61,7 @@ type served struct {
 	converted []schema.GroupVersionKind
 	// aggregated are the versions of groups for which API servers forward requests.
 	aggregated []schema.GroupVersion
-	// before are the paths that were registered when this process first read the registrations.
+	// before are the paths that an older version had registered when this process first read the registrations.
 	before atomic.Pointer[map[string]bool]
 }
 
@@ -66,7 +72,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	routes := http.NewServeMux()
-	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), ended: make(chan struct{}), converts: make(chan struct{})}
+	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), converts: make(chan struct{})}
+	s.drains, s.ended = make(chan struct{}), make(chan struct{})
 	s.plain = webhook.NewServer(webhook.Options{WebhookMux: routes})
 	s.load.reviews.limit, s.load.conversions.limit = reviewsAtOnce, maxConversion
 	routes.Handle("/", s.load.reviews.limited(http.HandlerFunc(s.unserved), maxReview))
@@ -189,6 +196,7 @@ func (s *Server) end(server *http.Server) {
 	if left := s.Linger - time.Since(*s.left.Load()); left > 0 {
 		time.Sleep(left) // API servers send requests until they have received the change, which cannot be observed
 	}
+	close(s.drains)
 	ctx, cancel := context.WithTimeout(context.Background(), timing.drain)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {

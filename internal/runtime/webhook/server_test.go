@@ -28,7 +28,7 @@ func listening(t *testing.T) (s *Server, ask func() (reused, closes bool), stop 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = &Server{Config: Config{Address: "127.0.0.1:0"}, routes: http.NewServeMux()}
+	s = &Server{Config: Config{Address: "127.0.0.1:0"}, routes: http.NewServeMux(), ending: ending{drains: make(chan struct{})}}
 	s.routes.HandleFunc("/", func(http.ResponseWriter, *http.Request) {})
 	s.leaf.Store(kept.leaf)
 	stop, err = s.listen(t.Context())
@@ -96,6 +96,26 @@ func TestLingeringBeginsWithLeave(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Error("it lingers for longer than it was told")
 	}
+}
+
+// A request that lasts, such as a watch, learns of the end before the server waits for it, so that it is not interrupted.
+func TestWatchesAreNotInterrupted(t *testing.T) {
+	t.Parallel()
+	s, ask, stop := listening(t)
+	ended := make(chan struct{})
+	s.routes.HandleFunc("POST /", func(_ http.ResponseWriter, r *http.Request) {
+		go func() {
+			defer close(ended)
+			stop()
+		}()
+		select {
+		case <-s.drains:
+		case <-r.Context().Done():
+		}
+	})
+	s.Leave()
+	ask()
+	<-ended
 }
 
 func TestAnAddressThatIsTaken(t *testing.T) {

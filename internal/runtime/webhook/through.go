@@ -10,16 +10,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/core/operatorversion"
 )
 
-// remember stores the paths that are registered when this process first reads the registrations.
+// remember stores the paths that an older version of the operator had registered when this process first reads the registrations.
+// Paths of a newer version may be among the others: this process may be a restarted replica of the version before. Without a
+// version of its own, it cannot know.
 func (s *Server) remember(found map[ident]*unstructured.Unstructured) {
 	if s.before.Load() != nil {
 		return
 	}
 	paths := map[string]bool{}
 	for of, live := range found {
-		if live == nil || of.foreign {
+		if live == nil || of.foreign || !operatorversion.Before(live.GetAnnotations()[versionAnnotation], s.Version) {
 			continue
 		}
 		for _, who := range (&configuration{}).asked(live) {
@@ -30,10 +34,9 @@ func (s *Server) remember(found map[ident]*unstructured.Unstructured) {
 }
 
 // unserved answers at paths that no role serves. During an upgrade, API servers may send a replica requests that only
-// replicas of another version can answer. A path that was registered before this process started belongs to an earlier
-// version, whose role was removed: it refuses nothing. A path that was registered since belongs to a newer version: only
-// that version can decide. The same holds for the path of another API version of a kind. The API server tries again, over another
-// connection, and so perhaps at another replica.
+// replicas of another version can answer. A path that an older version registered is that of a role that was removed: it
+// refuses nothing. Any other path may belong to a newer version: only that version can decide. The same holds for the path of
+// another API version of a kind. The API server tries again, over another connection, and so perhaps at another replica.
 func (s *Server) unserved(w http.ResponseWriter, r *http.Request) {
 	if before := s.before.Load(); before == nil || !(*before)[r.URL.Path] || hasOtherVersion(s.hooks, r.URL.Path) {
 		w.Header().Set("Retry-After", "1")

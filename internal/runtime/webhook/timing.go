@@ -24,14 +24,14 @@ var timing = struct {
 	firstPause: 100 * time.Millisecond,
 	lastPause:  30 * time.Second,
 
-	// standBy is how often it is checked whether the process that serves instead of this one still exists.
+	// standBy is how often it is checked whether the process on this machine that serves instead of this one still exists.
 	standBy: time.Second,
 
 	// repairEvery is how often registrations that another client changes are repaired, after some repairs without delay.
 	repairEvery: 30 * time.Second,
 
 	// lookEvery is how often the files of certificates are read. That costs no request, and files are renewed days before
-	// they expire.
+	// they expire. It is also how often it is checked whether the instance that converts objects still exists.
 	lookEvery: 10 * time.Second,
 
 	// forLong is the longest time of a timer, and never is a time that does not come.

@@ -210,7 +210,7 @@ func TestARuleThatIsNoExpression(t *testing.T) {
 func TestWebhookOptions(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.RunWith(w.Config, w.Beside(), operon.API(boxtest.AddToScheme), operon.Manage(asked{boxtest.Copies},
+	w.RunWith(w.Config, w.Beside(), operon.Version("1.2.3"), operon.API(boxtest.AddToScheme), operon.Manage(asked{boxtest.Copies},
 		operon.WebhookTimeout(3e9), operon.WebhookFailOpen(), operon.WebhookMatch("named", "object.metadata.name != 'free'")))
 	w.Eventually("the configuration", func(ctx context.Context) error {
 		found := &admissionv1.MutatingWebhookConfiguration{}
@@ -220,6 +220,9 @@ func TestWebhookOptions(t *testing.T) {
 		entry := found.Webhooks[0]
 		if *entry.TimeoutSeconds != 3 || *entry.FailurePolicy != admissionv1.Ignore || len(entry.MatchConditions) != 2 {
 			return fmt.Errorf("it is %+v", entry)
+		}
+		if version := found.Annotations["operon.dev/webhooks-version"]; version != "1.2.3" {
+			return fmt.Errorf("the version is %q", version)
 		}
 		return nil
 	})
