@@ -33,7 +33,7 @@ var budgets = map[string]budget{
 	"internal/testing/boxtest":   {1100, 34}, // code that the tests of eleven packages share
 	"internal/olm/api/v1alpha1":  {750, 50},  // the kinds of one API
 	"engine/ansible":             {1530, 24}, // with fields that must not become variables of Ansible itself
-	"engine/helm":                {2600, 10}, // rendering, values, lookup, generated values, hooks with what each of them leaves, take-over: each needs the others
+	"engine/helm":                {2640, 10}, // rendering, values, lookup, generated values, hooks with what each of them leaves, take-over: each needs the others
 
 	"internal/prove/oracle":       {2500, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
 	"internal/prove/proxy":        {2900, 8},
@@ -55,7 +55,7 @@ var budgets = map[string]budget{
 	"aggregated":                  {1640, 24}, // with subresources
 	"cmd/operon":                  {5510, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
 	"cluster/internal/instance":   {2430, 20}, // with kubeconfigs that outlive crashes, the logs of clusters that crashed, and the state of a node that is not ready
-	"cluster/internal/sim":        {2420, 5},  // with sources of claims
+	"cluster/internal/sim":        {2490, 5},  // with sources of claims
 
 	"olm/internal/csv": {2250, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it
 	// Nine stages on one cluster, and the operator as a process with what its pods have.
