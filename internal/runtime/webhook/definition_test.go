@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,6 +57,9 @@ func oneConverter(r *replicas) {
 		r.Helper()
 		k := r.converter(plural, from)
 		_, wrote, err := k.turn(r.Context())
+		for apierrors.IsConflict(err) && r.Context().Err() == nil { // the API server has just changed the status of the definition
+			_, wrote, err = k.turn(r.Context())
+		}
 		if err != nil || wrote != writes || k.stood == writes {
 			r.Errorf("%s: wrote %t, and stands by %t: want %t: %v", from, wrote, k.stood, writes, err)
 		}
