@@ -57,6 +57,7 @@ func translate(args []string) (settings, []string, error) {
 	if len(args) > 0 && args[0] == "run" {
 		args = args[1:]
 	}
+	sharded := false
 	for len(args) > 0 {
 		name, value, used, err := next(args)
 		if err != nil {
@@ -71,17 +72,18 @@ func translate(args []string) (settings, []string, error) {
 			continue
 		}
 		s.namespaced = s.namespaced || name == "namespace"
-		if name == "shards" { // another replica takes over at once
-			s.ansible.GracefulShutdown = 0
-		}
+		sharded = sharded || name == "shards" && value != "0"
 		rest = append(rest, passed(name, value))
+	}
+	if sharded { // another replica takes over at once
+		s.ansible.GracefulShutdown = 0
 	}
 	return s, rest, nil
 }
 
-// shutdownInCluster is how long runs may continue in a cluster when the operator stops, without the flag. It is less than the 30 s for which Kubernetes
-// waits for a pod.
-const shutdownInCluster = 20 * time.Second
+// shutdownInCluster is how long runs may continue in a cluster when the operator stops, without the flag. It is less than the 10 s for which Kubernetes
+// waits for the pods of Operator SDK's projects: a pod that is killed does not release its Lease.
+const shutdownInCluster = 5 * time.Second
 
 func insideCluster() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
 

@@ -40,7 +40,8 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 		key := client.ObjectKeyFromObject(object)
 		ctrl.Log.WithName("ansible").Info("run", "kind", c.watch.Kind.Kind, "object", key, "reason", why)
 		started := time.Now()
-		run, result := c.run(ctx, key, in, session, s.verbose)
+		run, result, leave := c.run(ctx, key, in, session, s.verbose)
+		defer leave() // what follows is part of the run when the operator stops
 		runSeconds.WithLabelValues(c.watch.Kind.Kind).Observe(time.Since(started).Seconds())
 		if c.shared.stop.Err() != nil {
 			return // a run that ended because the operator ends says nothing about the object
@@ -57,14 +58,13 @@ func (c *composer) begin(object *engine.Object, in *input, why string, s setting
 	}()
 }
 
-// run waits for its turn and runs the role or playbook.
-func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input, s *proxy.Session, verbosity int) (*engine.Run, *engine.RunResult) {
+// run waits for its turn and runs the role or playbook. It returns a function that gives up the turn.
+func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input, s *proxy.Session, verbosity int) (*engine.Run, *engine.RunResult, func()) {
 	run := &engine.Run{Input: in.digest, Ended: now()}
 	if err := c.turn(ctx, s.Owner, in.deleting); err != nil {
 		run.Failed = err.Error()
-		return run, nil
+		return run, nil, func() {}
 	}
-	defer func() { <-c.slots }()
 	c.shared.proxy.Open(s)
 	end, err := c.execute(ctx, key, in, s, verbosity)
 	c.shared.proxy.Close(s)
@@ -82,7 +82,7 @@ func (c *composer) run(ctx context.Context, key types.NamespacedName, in *input,
 		at := metav1.NewTime(time.Now().Add(end.Requeue))
 		run.RequeueAt = &at
 	}
-	return run, end.Result
+	return run, end.Result, func() { <-c.slots }
 }
 
 func now() metav1.MicroTime { return metav1.NewMicroTime(time.Now().Truncate(time.Microsecond)) }
@@ -90,10 +90,12 @@ func now() metav1.MicroTime { return metav1.NewMicroTime(time.Now().Truncate(tim
 // turn takes a slot for a run. An object may have been deleted while its run waited for one, or the finalizers of one that is being
 // deleted may have been removed by hand: then another object may have its name, and what a finalizer role deletes by name.
 func (c *composer) turn(ctx context.Context, object proxy.Owner, deleting bool) error {
-	select {
-	case c.slots <- struct{}{}:
-		return nil
-	default:
+	if c.shared.draining.Err() == nil {
+		select {
+		case c.slots <- struct{}{}:
+			return nil
+		default:
+		}
 	}
 	select {
 	case c.slots <- struct{}{}:

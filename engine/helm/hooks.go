@@ -297,7 +297,7 @@ func runHook(ctx context.Context, reader Reader, writer client.Client, owner *en
 		return hookEnd{Waits: "it has begun"}, nil
 	case found.GetAnnotations()[hookKey] == key:
 		return endOf(found), nil
-	case !isOf(owner, found) && !isSharedDefinition(hook, found):
+	case !isOf(owner, found) && !isSharedDefinition(owner, hook, found):
 		return hookEnd{Waits: "another object has its name: delete that, or rename the hook"}, nil
 	case isDefinition(hook):
 		return hookEnd{UID: string(found.GetUID())}, update(ctx, writer, wanted) // hooks of other releases update it, too: it may have changed before the next look
@@ -322,12 +322,16 @@ func abandoned(hook *release.Hook, found *unstructured.Unstructured) bool {
 
 // isSharedDefinition reports whether a hook is a definition that exists as one of this or another release: it is updated and never deleted, and
 // does not belong to a namespace.
-func isSharedDefinition(hook *release.Hook, found *unstructured.Unstructured) bool {
-	return isDefinition(hook) && found.GetAnnotations()[release.HookAnnotation] != "" && len(found.GetOwnerReferences()) == 0
+func isSharedDefinition(owner *engine.Object, hook *release.Hook, found *unstructured.Unstructured) bool {
+	foreign := func(o metav1.OwnerReference) bool { return o.APIVersion != owner.APIVersion || o.Kind != owner.Kind } // earlier versions set that of a custom resource
+	return isDefinition(hook) && found.GetAnnotations()[release.HookAnnotation] != "" && !slices.ContainsFunc(found.GetOwnerReferences(), foreign)
 }
 
 // update changes an object that exists to what is wanted.
 func update(ctx context.Context, writer client.Client, wanted *unstructured.Unstructured) error {
+	if err := unstructured.SetNestedField(wanted.Object, nil, "metadata", "ownerReferences"); err != nil { // earlier versions set them
+		return err
+	}
 	changes, err := wanted.MarshalJSON()
 	if err != nil {
 		return err

@@ -102,6 +102,7 @@ func nameOf(obj object) types.NamespacedName {
 
 // remind enqueues obj, unless a newer version is already waiting.
 func (f *feed[T]) remind(obj T) {
+	obj.SetManagedFields(nil)
 	f.putBack(nameOf(obj), obj)
 	f.queue.Add(nameOf(obj))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -41,20 +42,28 @@ func (s *Sim) Restore(ctx context.Context) (names sets.Set[string], err error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	// Existing nodes may be from a cluster with another kind of node. An old list is sufficient for that.
-	list, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	// Existing nodes may be from a cluster with another kind of node.
+	list, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
 	for _, node := range list.Items {
 		if node.Labels[NodeLabel] != "true" {
 			names.Delete(node.Name) // a user removed the label
-		} else if err := s.retaint(ctx, node); err != nil {
+			continue
+		}
+		if !ownName.MatchString(node.Name) {
+			continue // a user added it
+		}
+		if err := s.retaint(ctx, node); err != nil {
 			return nil, fmt.Errorf("taint node %s: %w", node.Name, err)
 		}
 	}
 	return names, nil
 }
+
+// ownName matches the names that nodeNames returns. Users may add other simulated nodes, whose taints are theirs.
+var ownName = regexp.MustCompile(`^node-[0-9]+$`)
 
 // taint keeps pods off simulated nodes unless they tolerate it.
 var taint = corev1.Taint{Key: NodeLabel, Value: "true", Effect: corev1.TaintEffectNoSchedule}

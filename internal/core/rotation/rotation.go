@@ -21,11 +21,12 @@ var DefaultTimes = Times{CA: 365 * day, Leaf: 90 * day, Settle: 5 * time.Minute,
 
 const day = 24 * time.Hour
 
-// WithDefaults sets each time that is zero to that of DefaultTimes.
+// WithDefaults sets each time that is zero to that of DefaultTimes, but Settle at most to what Leaf allows.
 func (t Times) WithDefaults() Times {
+	leaf := cmp.Or(t.Leaf, DefaultTimes.Leaf)
 	return Times{
-		CA: cmp.Or(t.CA, DefaultTimes.CA), Leaf: cmp.Or(t.Leaf, DefaultTimes.Leaf),
-		Settle: cmp.Or(t.Settle, DefaultTimes.Settle), Skew: cmp.Or(t.Skew, DefaultTimes.Skew),
+		CA: cmp.Or(t.CA, DefaultTimes.CA), Leaf: leaf,
+		Settle: cmp.Or(t.Settle, min(DefaultTimes.Settle, leaf/4)), Skew: cmp.Or(t.Skew, DefaultTimes.Skew),
 	}
 }
 

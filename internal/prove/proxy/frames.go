@@ -268,7 +268,10 @@ func (f *frames) expire(forget bool) {
 	f.p.views.blinds(f.watcher())
 }
 
-func (f *frames) watcher() watcher { return watcher{f.x.Resource, f.x.Instance} }
+func (f *frames) watcher() watcher {
+	query := f.x.to.Query()
+	return watcher{f.x.Resource, f.x.Namespace, query.Get("labelSelector"), query.Get("fieldSelector"), f.x.Instance}
+}
 
 // broke records why a watch ended, unless the server or the operator ended it.
 func (f *frames) broke(err error) {

@@ -39,10 +39,10 @@ type views struct {
 	changed chan struct{}         // closed when any of these fields changes
 }
 
-// watcher is an instance that watches a resource.
+// watcher is an instance that watches some objects of a resource.
 type watcher struct {
-	resource string
-	instance int
+	resource, namespace, labels, fields string
+	instance                            int
 }
 
 func newViews() *views {

@@ -1,13 +1,16 @@
 package proxy
 
 import (
+	"net/url"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
 // A view stays frozen longer in proportion to the slowness of the cluster, whether the operator is quiet or not.
@@ -34,5 +37,28 @@ func TestViewsOfSlowClusters(t *testing.T) {
 				t.Errorf("%s: it is frozen for %s, want %s", name, took, test.want)
 			}
 		})
+	}
+}
+
+// An instance whose watch was ended sees an earlier state until it watches the same objects again.
+func TestBlind(t *testing.T) {
+	t.Parallel()
+	p := &Proxy{views: newViews()}
+	watch := func(query string) *frames {
+		x := &exchange{Request: requestlog.Request{Resource: "boxes", Instance: 1}, to: &url.URL{RawQuery: query}}
+		return &frames{p: p, x: x, form: forms[runtime.ContentTypeJSON]}
+	}
+	one, other := watch("labelSelector=a"), watch("labelSelector=b")
+	one.expire(true)
+	if !p.views.frozenFor(1) || p.views.frozenFor(2) {
+		t.Error("want the instance to see an earlier state, and no other one")
+	}
+	p.views.sees(other.watcher())
+	if !p.views.frozenFor(1) {
+		t.Error("another watch counts as the one that was ended")
+	}
+	p.views.sees(one.watcher())
+	if p.views.frozenFor(1) {
+		t.Error("the instance watches again: want it to see the current state")
 	}
 }

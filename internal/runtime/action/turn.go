@@ -62,7 +62,14 @@ func (t *alone) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	return nil
 }
 
-func (t *alone) leave(context.Context, *v1alpha1.Action) error { return nil }
+func (t *alone) leave(_ context.Context, a *v1alpha1.Action) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if key := (taken{a.Namespace, a.Spec.Target}); t.taken[key] == a.UID {
+		delete(t.taken, key)
+	}
+	return nil
+}
 
 // running contains the UID of the Action that this process is executing on each target. If that was deleted, no list shows it, but its
 // current step may take a while to end.

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/operon-framework/operon/internal/core/operatorversion"
 )
 
 // entriesAnnotation lists the webhooks of a configuration that the operator registered last, so
@@ -108,7 +110,7 @@ func (c *configuration) wanted(live *unstructured.Unstructured, bundle bundler, 
 	for i := range entries {
 		entries[i].ClientConfig.CABundle = bundle(typed.bundleOf(entries[i].Name))
 	}
-	if live != nil && c.same(typed, entries) {
+	if live != nil && c.same(typed, entries) && !operatorversion.Before(version, typed.Annotations[versionAnnotation]) {
 		return nil, nil
 	}
 	return c.object(entries, version)
@@ -123,7 +125,8 @@ func (l liveConfiguration) bundleOf(entry string) []byte {
 	return nil
 }
 
-// same reports whether nothing has to be written. A version that registers the same as an earlier one writes nothing.
+// same reports whether nothing has to be written. A version that registers the same as an earlier one writes nothing, but one after a
+// rollback does.
 func (c *configuration) same(live liveConfiguration, entries []admissionv1.MutatingWebhook) bool {
 	return equality.Semantic.DeepEqual(live.ours(), entries) && live.Annotations[entriesAnnotation] == names(entries) &&
 		live.Labels[labelManagedBy] == c.owner

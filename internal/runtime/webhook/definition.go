@@ -40,6 +40,8 @@ type definition struct {
 	seen time.Time
 	// yielded is the Service of the instance that converts its objects instead of this one.
 	yielded types.NamespacedName
+	// answered is when that Service last accepted a connection, or when this instance first gave way to it.
+	answered time.Time
 }
 
 func (d *definition) id() ident { return ident{kind: definitionKind, name: d.name, foreign: true} }
@@ -85,7 +87,7 @@ func (d *definition) asked(live *unstructured.Unstructured) []asked {
 }
 
 // yields reports whether another instance of the operator converts the objects of a definition: one in another namespace, whose
-// Service exists. Each instance converts all objects, and API servers end all watches of a kind when its conversion changes, so
+// Service exists and accepts connections, unless that is only interrupted. Each instance converts all objects, and API servers end all watches of a kind when its conversion changes, so
 // that instances must not take turns.
 func (k *keeper) yields(ctx context.Context, d *definition, live *unstructured.Unstructured) (bool, error) {
 	who := d.asked(live)
@@ -93,14 +95,21 @@ func (k *keeper) yields(ctx context.Context, d *definition, live *unstructured.U
 		return false, nil
 	}
 	exists, err := k.exists(ctx, who[0])
-	if exists && d.yielded != who[0].service {
-		d.yielded = who[0].service
-		k.Log.Info("another instance of the operator converts the objects of a kind: delete its Service if it is not in use", "CustomResourceDefinition", d.name, "Service", d.yielded.String())
+	if err != nil || !exists {
+		return false, err
 	}
-	return exists, err
+	now := time.Now()
+	if d.yielded != who[0].service {
+		d.yielded, d.answered = who[0].service, now
+		k.Log.Info("another instance of the operator converts the objects of a kind", "CustomResourceDefinition", d.name, "Service", d.yielded.String())
+	}
+	if answers(ctx, fmt.Sprintf("%s:%d", serviceHost(who[0].service), who[0].port)) {
+		d.answered = now
+	}
+	return now.Sub(d.answered) < timing.silence, nil
 }
 
-// exists reports whether a Service exists. One that the operator may not read exists if it accepts connections.
+// exists reports whether a Service exists. One that the operator may not read counts as existing.
 func (k *keeper) exists(ctx context.Context, to asked) (bool, error) {
 	endpoint, err := k.Wire.Endpoint(serviceKind, resourceclient.Metadata)
 	if err != nil {
@@ -108,7 +117,7 @@ func (k *keeper) exists(ctx context.Context, to asked) (bool, error) {
 	}
 	_, err = endpoint.Get(ctx, to.service.Namespace, to.service.Name)
 	if apierrors.IsForbidden(err) {
-		return answers(ctx, fmt.Sprintf("%s:%d", serviceHost(to.service), to.port)), nil
+		return true, nil
 	}
 	return err == nil, client.IgnoreNotFound(err)
 }

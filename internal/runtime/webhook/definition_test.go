@@ -76,12 +76,29 @@ func oneConverter(r *replicas) {
 	}
 	converts(first, first, true)
 	converts(second, first, false)
+	r.takesOver(plural, first, second)
+	converts(first, first, true)
 	converts(renamed, renamed, true)
 	converts(first, first, true)
 	if err := r.cfg.Client.Delete(r.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: first.Name}}); err != nil {
 		r.Fatal(err)
 	}
 	converts(second, second, true)
+}
+
+// takesOver checks that an instance converts instead of another one whose Service has not answered for long.
+func (r *replicas) takesOver(plural string, from, to types.NamespacedName) {
+	r.Helper()
+	k := r.converter(plural, to)
+	d := k.registry.all[0].(*definition)
+	d.yielded, d.answered = from, time.Now().Add(-2*timing.silence)
+	_, wrote, err := k.turn(r.Context())
+	for apierrors.IsConflict(err) && r.Context().Err() == nil {
+		_, wrote, err = k.turn(r.Context())
+	}
+	if err != nil || !wrote {
+		r.Errorf("%s: wrote %t: want to convert in place of %s: %v", to, wrote, from, err)
+	}
 }
 
 // converter creates the loop of an instance that converts the objects of a definition, behind a Service.

@@ -25,11 +25,11 @@ func TestWhatHasAFormerNameIsRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.serviceOf()
 	book := &ledger{}
+	w.named("-other", book, func(cfg *webhook.Config) { cfg.Service.Name = "other" }).stop() // it would register itself again
 	w.policies = []webhook.Policy{{Kind: boxKind, Rules: []webhook.Rule{{Check: "true", Message: "never"}}}}
 	former := w.named("", book)
 	former.stop()
 	w.policies = []webhook.Policy{{Kind: boxKind}}
-	w.named("-other", book, func(cfg *webhook.Config) { cfg.Service.Name = "other" }).stop() // it would register itself again
 	w.named("-new", book)
 	w.eventually("what has the former name to be removed", func(ctx context.Context) error {
 		for _, object := range w.registered() {

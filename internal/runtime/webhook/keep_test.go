@@ -317,7 +317,7 @@ func TestPathsThatNobodyServes(t *testing.T) {
 	for _, version := range []struct {
 		of, own string
 		older   bool
-	}{{"1.2.0", "1.1.0", false}, {"1.1.0", "1.1.0", false}, {"", "1.1.0", true}, {"", "", false}, {"1.0.0", "", false}} {
+	}{{"1.2.0", "1.1.0", false}, {"1.1.0", "1.1.0", false}, {"", "1.1.0", true}, {"", "", true}, {"1.0.0", "", true}} {
 		s.before.Store(nil)
 		s.Version = version.own
 		s.remember(registered("/removed", version.of))

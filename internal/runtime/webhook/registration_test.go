@@ -379,7 +379,7 @@ func TestNewRefuses(t *testing.T) {
 		"no port from 0 to 65535":          {Address: "127.0.0.1:99999"},
 		"is not a valid name of a Service": {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a.b"}},
 		"cannot have the port 70000":       {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a"}, ServicePort: 70000},
-		"CA is 2ns: want at least three":   {Address: "127.0.0.1:0", Times: rotation.Times{CA: 2, Leaf: 1}},
+		"CA is 8ns: want at least three":   {Address: "127.0.0.1:0", Times: rotation.Times{CA: 8, Leaf: 4}},
 		"CA is 8760h0m0s: want":            {Address: "127.0.0.1:0", Times: rotation.Times{Leaf: 200 * 24 * time.Hour}},
 	} {
 		if _, err := webhook.New(cfg); err == nil || !strings.Contains(err.Error(), want) {

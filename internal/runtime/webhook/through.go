@@ -16,14 +16,15 @@ import (
 
 // remember stores the paths that an older version of the operator had registered when this process first reads the registrations.
 // Paths of a newer version may be among the others: this process may be a restarted replica of the version before. Without a
-// version of its own, it cannot know.
+// version of its own, it cannot know, and takes all of them for those of an older one: otherwise an operator that drops a webhook
+// would reject writes until its next leader has removed the registration.
 func (s *Server) remember(found map[ident]*unstructured.Unstructured) {
 	if s.before.Load() != nil {
 		return
 	}
 	paths := map[string]bool{}
 	for of, live := range found {
-		if live == nil || of.foreign || !operatorversion.Before(live.GetAnnotations()[versionAnnotation], s.Version) {
+		if live == nil || of.foreign || s.Version != "" && !operatorversion.Before(live.GetAnnotations()[versionAnnotation], s.Version) {
 			continue
 		}
 		for _, who := range (&configuration{}).asked(live) {

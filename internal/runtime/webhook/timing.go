@@ -5,7 +5,7 @@ import "time"
 // timing holds the durations of this package.
 var timing = struct {
 	bodyTimeout, defaultTimeout, headerTimeout, drain, firstPause, lastPause time.Duration
-	standBy, repairEvery, lookEvery, forLong, never                          time.Duration
+	standBy, repairEvery, lookEvery, forLong, never, silence                 time.Duration
 }{
 	// bodyTimeout is how long a client may take to send a body. API servers wait at most 30 s.
 	bodyTimeout: 35 * time.Second,
@@ -33,6 +33,9 @@ var timing = struct {
 	// lookEvery is how often the files of certificates are read. That costs no request, and files are renewed days before
 	// they expire. It is also how often it is checked whether the instance that converts objects still exists.
 	lookEvery: 10 * time.Second,
+
+	// silence is how long the Service of the instance that converts objects may refuse connections: a restart takes less.
+	silence: time.Minute,
 
 	// forLong is the longest time of a timer, and never is a time that does not come.
 	forLong: 10 * time.Minute,

@@ -5,12 +5,15 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/logs"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+	kubetypes "k8s.io/kubelet/pkg/types"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
@@ -50,12 +53,20 @@ func runKubelet(ctx context.Context, dir settings.Dir, s settings.Settings) erro
 	if err != nil || ctx.Err() == nil {
 		return err
 	}
-	return stopContainers(context.WithoutCancel(ctx), dependencies.RemoteRuntimeService)
+	return stopContainers(context.WithoutCancel(ctx), dependencies.RemoteRuntimeService, dependencies.KubeClient)
 }
 
-// stopContainers sends each container its stop signal, and kills the ones that do not end in time. The kubelet must have ended:
-// otherwise, it would start them again.
-func stopContainers(ctx context.Context, runtime internalapi.RuntimeService) error {
+// stopContainers sends the containers of pods that are always restarted their stop signal, and kills the ones that do not end in time. The
+// kubelet must have ended: otherwise, it would start them again. Other pods would count as completed if their containers exit with 0.
+func stopContainers(ctx context.Context, runtime internalapi.RuntimeService, client kubernetes.Interface) error {
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + settings.Name})
+	if err != nil {
+		return err
+	}
+	restarted := map[string]bool{}
+	for i := range pods.Items {
+		restarted[string(pods.Items[i].UID)] = pods.Items[i].Spec.RestartPolicy == corev1.RestartPolicyAlways
+	}
 	running := runtimev1.ContainerStateValue{State: runtimev1.ContainerState_CONTAINER_RUNNING}
 	found, err := runtime.ListContainers(ctx, &runtimev1.ContainerFilter{State: &running})
 	if err != nil {
@@ -63,6 +74,9 @@ func stopContainers(ctx context.Context, runtime internalapi.RuntimeService) err
 	}
 	var group errgroup.Group
 	for _, container := range found {
+		if !restarted[container.Labels[kubetypes.KubernetesPodUIDLabel]] {
+			continue
+		}
 		group.Go(func() error {
 			return runtime.StopContainer(ctx, container.Id, int64(timing.stopGrace.Seconds()))
 		})

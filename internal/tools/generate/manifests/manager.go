@@ -25,7 +25,12 @@ func (o *Operator) adopt(p *project.Project) error {
 	if err != nil || own == nil {
 		return err
 	}
-	o.Env, o.EnvFrom, o.Volumes, o.Mounts = own.Env, own.EnvFrom, pod.Volumes, own.VolumeMounts
+	o.Env, o.EnvFrom, o.Mounts = own.Env, own.EnvFrom, own.VolumeMounts
+	for _, volume := range pod.Volumes { // without those of its other containers
+		if slices.ContainsFunc(own.VolumeMounts, func(one corev1.VolumeMount) bool { return one.Name == volume.Name }) {
+			o.Volumes = append(o.Volumes, volume)
+		}
+	}
 	if o.Flags != nil {
 		o.Flags = addArguments(o.Flags, own.Args)
 	}

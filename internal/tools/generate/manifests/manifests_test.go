@@ -90,7 +90,8 @@ spec:
         - {name: VC_USER, valueFrom: {secretKeyRef: {name: vc-creds, key: VC_USER}}}
         - {name: ENABLE_WEBHOOKS, value: "true"}
         volumeMounts: [{name: work, mountPath: /tmp/}]
-      volumes: [{name: work, emptyDir: {sizeLimit: 1Gi}}]
+      - {name: proxy, volumeMounts: [{name: keys, mountPath: /keys}]}
+      volumes: [{name: work, emptyDir: {sizeLimit: 1Gi}}, {name: keys, secret: {secretName: proxy-keys}}]
 `)
 	p, err := project.Read(dir, project.Options{})
 	if err != nil {
