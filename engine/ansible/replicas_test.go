@@ -130,7 +130,7 @@ func TestGracefulShutdown(t *testing.T) {
 	marks := t.TempDir()
 	m.Write("watches.yaml", "- {group: market.example.com, version: v1, kind: Stall, role: stall, maxConcurrentReconciles: 1}\n")
 	m.Write("roles/stall/tasks/main.yml", `
-- ansible.builtin.shell: touch `+marks+`/began; sleep 3
+- ansible.builtin.shell: touch `+marks+`/began; until test -e `+marks+`/go; do sleep 0.1; done
 - kubernetes.core.k8s:
     definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ ansible_operator_meta.name }}", namespace: "{{ ansible_operator_meta.namespace }}"}, data: {done: "yes"}}
 `)
@@ -142,9 +142,15 @@ func TestGracefulShutdown(t *testing.T) {
 	})
 	m.Add("two", nil)
 	m.AwaitCondition("two", "Running", "True", "Running")
+	written := make(chan error, 1)
+	go func() { written <- os.WriteFile(filepath.Join(marks, "go"), nil, 0o600) }() // the run goes on for longer than stop needs to begin
 	stop()
+	m.Must(<-written)
 	if done := m.Data("one")["done"]; done != "yes" {
 		t.Error("the run was ended")
+	}
+	if last := m.StatusOf("one").LastRun; last == nil || last.Failed != "" {
+		t.Errorf("the status shows the run %+v: the next operator repeats it", last)
 	}
 	err := m.Get(t.Context(), client.ObjectKey{Namespace: m.Namespace, Name: "two"}, &corev1.ConfigMap{})
 	if !apierrors.IsNotFound(err) {

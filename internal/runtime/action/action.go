@@ -123,13 +123,11 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 			run.Cancel(fmt.Sprintf("%s %s is gone", a.Spec.Target.Kind, a.Spec.Target.Name))
 			target = named(offer, a) // another object with the same name is not the target
 		}
+		err = r.running.begin(a, run)
+	} else {
+		given, err = r.begin(ctx, a, run, target, there)
 	}
-	if !begun {
-		if given, err = r.begin(ctx, a, run, target, there); err != nil {
-			return err
-		}
-	}
-	if err := r.running.begin(a, run); err != nil {
+	if err != nil {
 		return err
 	}
 	return do(ctx, target, &Context{Run: run, Name: a.Name, Parameters: given.Parameters, Artifacts: given.Artifacts})
