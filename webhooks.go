@@ -46,7 +46,7 @@ type Webhooks struct {
 	// is empty, the operator is its own CA.
 	CertDir string
 	// Lifetimes are the lifetimes of the operator's own CA and of the certificates that it signs. Each field has a default:
-	// CA one year, Leaf 90 days, Settle 5 minutes, Skew one hour.
+	// CA one year, Leaf 90 days, Settle 5 minutes or a quarter of Leaf if that is less, Skew one hour.
 	Lifetimes Lifetimes
 }
 

@@ -25,8 +25,8 @@ func TestDataOutlivesContainers(t *testing.T) {
 	facts := h.up(up...)
 	h.must("image", "load", name[0], name[1], archive(t, "app:1", runtime.GOARCH, program))
 	push(t, program, facts.Registry+"/team/pushed")
-	h.apply(web+strings.Replace(pod("web", "serve"), "restartPolicy: Never", "restartPolicy: Always", 1)+pod("once", "say", "once"), name...)
-	call("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
+	h.apply(web+strings.Replace(pod("web", "serve"), "restartPolicy: Never", "restartPolicy: Always", 1)+pod("once", "say", "once")+pod("work", "serve"), name...)
+	call("kubectl", "wait", "pod/web", "pod/work", "--for=condition=Ready", within)
 	call("kubectl", "wait", "pod/once", "--for=jsonpath={.status.phase}=Succeeded", within)
 	call("down")
 
@@ -42,6 +42,8 @@ func TestDataOutlivesContainers(t *testing.T) {
 	if code := call("kubectl", "get", "pod", "web", "-o", "jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode}"); code != "0" {
 		t.Errorf("the container did not end by itself when the cluster was stopped: exit code %s", code)
 	}
+	// Work that was interrupted is not done, although the program exits with 0 after a stop signal.
+	call("kubectl", "wait", "pod/work", "--for=jsonpath={.status.phase}=Failed", within)
 	if said := call("kubectl", "exec", "web", "--", "/app", "say", "again"); said != "[again]\n" {
 		t.Errorf("exec: %q", said)
 	}
