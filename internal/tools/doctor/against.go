@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 	"github.com/operon-framework/operon/internal/tools/git"
@@ -37,7 +39,10 @@ func olderDefinitions(ctx context.Context, dir, against string) (map[string]*api
 	return definitions(against, objects, err)
 }
 
-// atRevision reads config/crd at a git revision, from a temporary copy.
+// definitionKind matches the kind of a CustomResourceDefinition. Files of kustomize name this kind only in nested fields.
+var definitionKind = regexp.MustCompile(`(?m)^kind:\s*["']?CustomResourceDefinition\b`)
+
+// atRevision reads config/crd at a git revision.
 func atRevision(ctx context.Context, dir, revision string) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	if strings.HasPrefix(revision, "-") {
 		return nil, fmt.Errorf("--against %s: not a file, directory or git revision", revision)
@@ -49,11 +54,6 @@ func atRevision(ctx context.Context, dir, revision string) (map[string]*apiexten
 	if err != nil {
 		return nil, fmt.Errorf("--against %s: list %s: %w", revision, project.CRDFolder, err)
 	}
-	copied, err := os.MkdirTemp("", "operon-doctor-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(copied) }()
 	var objects []project.Object
 	for name := range strings.SplitSeq(strings.TrimRight(listed, "\x00"), "\x00") {
 		if extension := filepath.Ext(name); extension != ".yaml" && extension != ".yml" {
@@ -63,16 +63,12 @@ func atRevision(ctx context.Context, dir, revision string) (map[string]*apiexten
 		if err != nil { // a partial clone lacks it, for example
 			return nil, fmt.Errorf("--against %s: read %s: %w: fetch it with git", revision, name, err)
 		}
-		if !strings.Contains(content, "CustomResourceDefinition") {
-			continue
+		read, err := project.Parse(name, []byte(content))
+		if err != nil && definitionKind.MatchString(content) {
+			return nil, fmt.Errorf("--against %s: %w: name another revision, or a file or directory with the older CRDs", revision, err)
 		}
-		file := filepath.Base(name)
-		if err := os.WriteFile(filepath.Join(copied, file), []byte(content), 0o600); err != nil {
-			return nil, err
-		}
-		read, err := project.ReadFile(copied, file)
 		if err != nil {
-			continue // a kustomize patch
+			continue // a file of kustomize, or a JSON patch
 		}
 		objects = append(objects, read...)
 	}
@@ -85,7 +81,8 @@ func definitions(where string, objects []project.Object, err error) (map[string]
 	}
 	all := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, object := range objects {
-		if object.GetKind() != "CustomResourceDefinition" {
+		kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
+		if object.GetKind() != "CustomResourceDefinition" || kind == "" { // a patch has no kind
 			continue
 		}
 		typed, err := rule.Typed(object)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestAgainstARevision: older definitions are read from git, whatever the directory contains now, in a project that is a
-// subdirectory of its repository.
+// subdirectory of its repository. Patches for kustomize are not definitions.
 func TestAgainstARevision(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
@@ -30,23 +30,34 @@ func TestAgainstARevision(t *testing.T) {
 	}
 	put(file, string(older))
 	put(filepath.Join(dir, "config", "crd", "kustomization.yaml"), "resources: [bases/webs.yaml] # CustomResourceDefinition\n")
-	for _, call := range []string{"init -q", "add .", "-c user.name=a -c user.email=a@example.com commit -q -m one"} {
-		command := exec.Command("git", strings.Fields(call)...)
-		command.Dir = top
-		if output, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v: %s", call, err, output)
+	patches := filepath.Join(dir, "config", "crd", "patches")
+	if err := os.Mkdir(patches, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(filepath.Join(patches, "webhook_in_webs.yaml"), "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: webs.example.com\nspec:\n  conversion:\n    strategy: Webhook\n")
+	put(filepath.Join(patches, "scope.yaml"), "# of a CustomResourceDefinition\n- op: remove\n  path: /spec/conversion\n")
+	commit := func() {
+		for _, call := range []string{"init -q", "add .", "-c user.name=a -c user.email=a@example.com commit -q -m one"} {
+			command := exec.Command("git", strings.Fields(call)...)
+			command.Dir = top
+			if output, err := command.CombinedOutput(); err != nil {
+				t.Fatalf("git %s: %v: %s", call, err, output)
+			}
 		}
 	}
-	put(file, "nothing: [")
+	commit()
+	put(file, "kind: CustomResourceDefinition\nnothing: [")
 	found, err := olderDefinitions(t.Context(), dir, "HEAD")
-	if err != nil || len(found) != 1 || found["webs.example.com"] == nil {
+	if err != nil || len(found) != 1 || found["webs.example.com"] == nil || found["webs.example.com"].Spec.Names.Kind == "" {
 		t.Errorf("found %v, %v", found, err)
 	}
+	commit()
 	for against, want := range map[string]string{
 		"v9":                    "--against v9: not a file, directory or git revision in ",
 		"--upload-pack=x":       "not a file, directory or git revision",
 		t.TempDir():             "contains no CRDs",
-		file:                    "webs.yaml:1: ",
+		file:                    "webs.yaml:",
+		"HEAD":                  "--against HEAD: config/crd/bases/webs.yaml:",
 		"testdata/rules/nosuch": "not a file",
 	} {
 		if _, err := olderDefinitions(t.Context(), dir, against); err == nil || !strings.Contains(err.Error(), want) {
