@@ -22,6 +22,8 @@ type ControllerGen struct {
 	Version string
 	// Runs are the runs in the order in which they are written.
 	Runs []ControllerGenRun
+	// Files are the files that were read, relative to the project: the Makefile, and those that it includes.
+	Files []string
 }
 
 // ControllerGenRun is one run of controller-gen.
@@ -63,7 +65,7 @@ func ReadControllerGen(dir string) (*ControllerGen, error) {
 		return nil, err
 	}
 	commands := read.Commands()
-	tool := &ControllerGen{}
+	tool := &ControllerGen{Files: read.Names}
 	var problems []error
 	for _, command := range commands {
 		arguments := argumentsOf(command.Words)
@@ -93,7 +95,7 @@ func readMakefile(dir string) (*makefile.File, error) {
 		}
 		return makefile.Parse(name, content, func(included string) ([]byte, error) {
 			if !filepath.IsLocal(included) {
-				return nil, fs.ErrNotExist
+				return nil, fs.ErrPermission // whether it exists or not, it is not read
 			}
 			return os.ReadFile(filepath.Join(dir, included))
 		})
@@ -127,11 +129,14 @@ func argumentsOf(words []string) []string {
 	if name != "go" || len(words) < 3 || words[1] != "run" && words[1] != "tool" {
 		return nil
 	}
+	isValue := false
 	for i, word := range words[2:] {
-		if strings.HasPrefix(word, "-") {
+		if isValue || strings.HasPrefix(word, "-") {
+			isValue = !isValue && (word == "-mod" || word == "-modfile")
 			continue
 		}
-		if at, _, _ := strings.Cut(word, "@"); at == controllerGen || at == "controller-gen" {
+		at, _, _ := strings.Cut(word, "@")
+		if at == "controller-gen" || strings.HasSuffix("/"+at, "/"+controllerGen) || strings.ContainsRune(at, makefile.Unknown) && slices.ContainsFunc(words, isPaths) {
 			return words[i+3:]
 		}
 		return nil

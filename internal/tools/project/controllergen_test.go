@@ -98,6 +98,10 @@ docs:
 Makefile:6 generate-api api: object | paths=./...`},
 		"without the usual targets":   {"x:\n\tgo tool controller-gen crd paths={./a,./b}\n", "\nMakefile:2 x .: crd | paths={./a,./b}"},
 		"a tool that nobody can find": {"GEN := $(shell hack/tool.sh)\nmanifests:\n\t$(GEN) crd paths=./...\n", "\nMakefile:3 manifests .: crd | paths=./..."},
+		"vendored":                    {"x:\n\tgo run -mod vendor ./vendor/sigs.k8s.io/controller-tools/cmd/controller-gen crd paths=./...\n", "\nMakefile:2 x .: crd | paths=./..."},
+		"in another directory":        {"x:\n\tgo -C a/b run -modfile t.mod sigs.k8s.io/controller-tools/cmd/controller-gen crd paths=$(CURDIR)/...\n", "\nMakefile:2 x a/b: crd | paths=../../..."},
+		"a file that need not exist":  {"-include none.mk\nx:\n\tcontroller-gen crd $(MORE) paths=./...\n", "\nMakefile:3 x .: crd | paths=./..."},
+		"a package nobody can find":   {"GEN := $(shell hack/tool.sh)\nmanifests:\n\tgo run $(GEN) crd paths=./...\n", "\nMakefile:3 manifests .: crd | paths=./..."},
 		"no run that generates":       {"x: ; controller-gen --version\n", "none"},
 		"nothing at all":              {"all:\n\tgo build ./...\n", "none"},
 	} {
@@ -130,6 +134,8 @@ func TestControllerGenIsNotGuessed(t *testing.T) {
 		"ifdef A\nC = crd\nelse\nC = rbac\nendif\nmanifests:\n\tcontroller-gen $(C) paths=.": `Makefile:7: only make or a shell can tell the argument "…" of controller-gen`,
 		"manifests:\nifdef A\n\tcontroller-gen crd paths=.\nendif\n":                         "Makefile:3: whether controller-gen runs here depends on a condition of the Makefile",
 		"manifests: P = a\nmanifests:\n\tcontroller-gen crd paths=$(P)\n":                    `Makefile:3: only make or a shell can tell the argument "paths=…"`,
+		"include ../all.mk\nmanifests:\n\tcontroller-gen $(C) paths=./...\n":                 `Makefile:3: only make or a shell can tell the argument "…"`,
+		"-include ../all.mk\nmanifests:\n\tcontroller-gen $(C) paths=./...\n":                `Makefile:3: only make or a shell can tell the argument "…"`,
 		"ifdef A\nmanifests:\n\tcontroller-gen crd paths=.":                                  "Makefile:1: the condition that begins here has no endif",
 		"define A\nmanifests:\n\tcontroller-gen crd paths=.":                                 "Makefile:1: the define that begins here has no endef",
 	} {

@@ -2,6 +2,7 @@ package makefile
 
 import (
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,7 +12,8 @@ import (
 type Command struct {
 	// Target is the target of the recipe.
 	Target string
-	// Dir is the working directory of the command, relative to the Makefile's directory, after the cd commands before it.
+	// Dir is the working directory of the command, relative to the Makefile's directory, after the cd commands before it and the
+	// flag -C of the go command, which is not among Words.
 	Dir string
 	// Words are the program and its arguments, unquoted, without environment variables and redirections.
 	Words []string
@@ -38,15 +40,40 @@ func (f *File) Commands() []Command {
 
 func (f *File) commands(target string, line recipeLine) []Command {
 	var all []Command
+	var outside []string // the directories outside of subshells
 	dir := "."
 	for _, words := range simpleCommands(f.expand(line.text, 0)) {
-		if words[0] == "cd" {
-			dir = changed(dir, words)
-			continue
+		at := dir
+		if i := slices.Index(words, "-C"); path.Base(words[0]) == "go" && (i == 1 || i == 2) && i+1 < len(words) {
+			at = changed(dir, []string{"cd", strings.ReplaceAll(words[i+1], root, back(dir))})
+			words = slices.Delete(words, i, i+2)
 		}
-		all = append(all, Command{Target: target, Dir: dir, Words: words, File: line.file, Line: line.line, Conditional: line.conditional})
+		for i, word := range words {
+			words[i] = strings.ReplaceAll(word, root, back(at))
+		}
+		switch words[0] {
+		case "(":
+			outside = append(outside, dir)
+		case ")":
+			if last := len(outside) - 1; last >= 0 {
+				dir, outside = outside[last], outside[:last]
+			}
+		case "cd":
+			dir = changed(dir, words)
+		default:
+			all = append(all, Command{Target: target, Dir: at, Words: words, File: line.file, Line: line.line, Conditional: line.conditional})
+		}
 	}
 	return all
+}
+
+// back returns the path from a directory to the Makefile's.
+func back(dir string) string {
+	up, err := filepath.Rel(dir, ".")
+	if err != nil || strings.ContainsRune(dir, Unknown) {
+		return string(Unknown)
+	}
+	return filepath.ToSlash(up)
 }
 
 // changed returns the directory after cd.
@@ -82,7 +109,7 @@ func (f *File) Needs(target, other string) bool {
 func (f *File) Find(pattern *regexp.Regexp) []string {
 	var found []string
 	for _, match := range pattern.FindAllStringSubmatch(f.text.String(), -1) {
-		found = append(found, f.expand(strings.Join(match[1:], ""), 0))
+		found = append(found, f.fromRoot(strings.Join(match[1:], "")))
 	}
 	return found
 }

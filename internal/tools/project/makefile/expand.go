@@ -10,12 +10,18 @@ import (
 // contains.
 const Unknown = '\uE000'
 
+// root replaces the path of the Makefile's directory until the directory of the command is known, to which it is relative.
+const root = "\uE001"
+
 const (
 	// budget is the maximum number of expanded references, and longest the maximum length of a value: variables that contain each
 	// other many times would grow without limit.
 	budget  = 1 << 16
 	longest = 1 << 14
 )
+
+// fromRoot is expand for text that is relative to the Makefile's directory.
+func (f *File) fromRoot(text string) string { return strings.ReplaceAll(f.expand(text, 0), root, ".") }
 
 // expand evaluates the references in text.
 func (f *File) expand(text string, depth int) string {
@@ -70,13 +76,13 @@ func (f *File) reference(text string, depth int) string {
 	}
 	name := strings.TrimRight(strings.TrimLeft(text, "({"), ")}")
 	if name == "CURDIR" || name == "PWD" {
-		return "."
+		return root
 	}
 	if command, is := strings.CutPrefix(name, "shell "); is {
 		return shell(strings.Fields(command))
 	}
 	value, set := f.variables[name]
-	if !set && strings.ContainsAny(name, "$@<^*?+%|:, \t") {
+	if !set && (f.incomplete || strings.ContainsAny(name, "$@<^*?+%|:, \t")) {
 		return string(Unknown)
 	}
 	return f.expand(value, depth)
@@ -86,7 +92,7 @@ func (f *File) reference(text string, depth int) string {
 func shell(words []string) string {
 	switch command := strings.Join(words, " "); {
 	case command == "pwd":
-		return "."
+		return root
 	case command == "date +%Y":
 		return strconv.Itoa(time.Now().Year())
 	case command == "date -u +%Y":

@@ -1,16 +1,22 @@
 package makefile
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
 // File is a Makefile, including the files that it includes.
 type File struct {
-	text      strings.Builder
-	variables map[string]string // values before expansion
-	rules     []*rule
-	budget    int // the number of references that may still be expanded
+	// Names are the names of the files that were read: the Makefile, and those that it includes.
+	Names []string
+
+	text       strings.Builder
+	variables  map[string]string // values before expansion
+	rules      []*rule
+	budget     int  // the number of references that may still be expanded
+	incomplete bool // a file that may set variables could not be read
 }
 
 // rule is a set of targets with their prerequisites and recipe.
@@ -29,7 +35,8 @@ type recipeLine struct {
 const deepest = 20
 
 // Parse reads a Makefile. The name is used in positions. The function include reads the file in an include line; if it
-// returns an error, the file is skipped.
+// returns an error, the file is skipped, and variables that are not set are [Unknown], unless the file is optional and does
+// not exist.
 func Parse(name string, content []byte, include func(string) ([]byte, error)) (*File, error) {
 	f := &File{variables: map[string]string{}, budget: budget}
 	return f, f.read(name, string(content), include, 0)
@@ -49,6 +56,7 @@ type reader struct {
 
 func (f *File) read(name, content string, include func(string) ([]byte, error), depth int) error {
 	content = strings.ReplaceAll(content, "\r\n", "\n")
+	f.Names = append(f.Names, name)
 	f.text.WriteString(content + "\n")
 	r := &reader{File: f, name: name, lines: strings.Split(content, "\n"), depth: depth, include: include}
 	for r.at < len(r.lines) {
@@ -71,7 +79,9 @@ func (r *reader) step() error {
 		return nil
 	}
 	text, _, _ := strings.Cut(r.joined(" ", " \t"), "#")
-	text = strings.TrimSpace(text)
+	if text = strings.TrimSpace(text); text == "" {
+		return nil // an empty line or a comment does not end a recipe
+	}
 	word, rest, _ := strings.Cut(strings.ReplaceAll(text, "\t", " "), " ")
 	switch word {
 	case "ifeq", "ifneq", "ifdef", "ifndef":
@@ -86,7 +96,7 @@ func (r *reader) step() error {
 	case "define":
 		return r.skipDefine(rest, line)
 	case "include", "-include", "sinclude":
-		return r.includeAll(rest)
+		return r.includeAll(rest, word != "include")
 	case "export", "override", "private":
 		r.assign(rest)
 	default:
@@ -133,11 +143,13 @@ func (r *reader) skipDefine(head string, line int) error {
 	return fmt.Errorf("%s:%d: the define that begins here has no endef", r.name, line)
 }
 
-func (r *reader) includeAll(names string) error {
+func (r *reader) includeAll(names string, optional bool) error {
 	r.under = nil
-	for _, name := range strings.Fields(r.expand(names, 0)) {
+	for _, name := range strings.Fields(r.fromRoot(names)) {
 		content, err := r.include(name)
 		if err != nil || r.depth >= deepest || r.budget <= 0 {
+			missing := errors.Is(err, fs.ErrNotExist) && !strings.ContainsRune(name, Unknown)
+			r.incomplete = r.incomplete || !optional || !missing
 			continue
 		}
 		r.budget -= 1 + len(content)
@@ -203,8 +215,8 @@ func (r *reader) rule(text string, line int) {
 	}
 	needs, command, _ := strings.Cut(rest, ";")
 	r.under = &rule{
-		targets: strings.Fields(r.expand(strings.TrimRight(text[:colon], "&"), 0)),
-		needs:   strings.Fields(strings.ReplaceAll(r.expand(needs, 0), "|", " ")),
+		targets: strings.Fields(r.fromRoot(strings.TrimRight(text[:colon], "&"))),
+		needs:   strings.Fields(strings.ReplaceAll(r.fromRoot(needs), "|", " ")),
 	}
 	r.rules = append(r.rules, r.under)
 	if command != "" {

@@ -18,7 +18,8 @@ var (
 	before = regexp.MustCompile(`^(\{|\}|!|if|then|elif|else|fi|while|until|do|done|exec|time|env|\w+=.*)$`)
 )
 
-// simpleCommands splits a line of shell into its simple commands, each with at least one word.
+// simpleCommands splits a line of shell into its simple commands, each with at least one word. A parenthesis is the only word of
+// a command of its own.
 func simpleCommands(line string) [][]string {
 	s := &splitter{}
 	for _, piece := range pieces.FindAllString(line, -1) {
@@ -44,7 +45,10 @@ func (s *splitter) add(piece string) {
 	switch piece[0] {
 	case ' ', '\t':
 		s.endWord()
-	case ';', '&', '|', '(', ')', '\n':
+	case '(', ')':
+		s.endCommand()
+		s.all = append(s.all, []string{piece})
+	case ';', '&', '|', '\n':
 		s.endCommand()
 	case '\'':
 		s.text(strings.Trim(piece, "'"))
