@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/changes"
 	"github.com/operon-framework/operon/internal/tools/generate/chart"
@@ -156,7 +155,7 @@ func namesIn(dir, folder string, set *changes.Set) ([]string, error) {
 		}
 	}
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" || strings.HasPrefix(name, "kustom")
+		return path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" || slices.Contains(project.KustomizeFiles, name)
 	})
 	slices.Sort(names)
 	return names, nil

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -90,9 +89,11 @@ func needsEscape(r rune) bool {
 	return r >= 0x7f && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
+// KustomizeFiles are the names of kustomize's own files in directories of manifests.
+var KustomizeFiles = []string{"kustomization.yaml", "kustomization.yml", "kustomizeconfig.yaml", "kustomizeconfig.yml"}
+
 func isManifest(name string) bool {
-	extensions := []string{".yaml", ".yml", ".json"}
-	return slices.Contains(extensions, filepath.Ext(name)) && !strings.HasPrefix(name, "kustom")
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) && !slices.Contains(KustomizeFiles, name)
 }
 
 // readCRDs reads the CustomResourceDefinitions of the project and, for an operator without Go code, of its charts.

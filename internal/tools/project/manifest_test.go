@@ -101,7 +101,8 @@ func TestReadFolderLeavesOutWhatIsKustomizes(t *testing.T) {
 	t.Parallel()
 	dir := write(t, files{
 		"config/samples/kustomization.yaml":    "resources: [a.yaml]\n",
-		"config/samples/a.yaml":                crd,
+		"config/samples/kustomizeconfig.yml":   "nameReference: []\n",
+		"config/samples/kustomize.a.io_b.yaml": crd,
 		"config/samples/b.json":                `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`,
 		"config/samples/notes.txt":             "kind: [",
 		"config/samples/deeper/untouched.yaml": "kind: [",
