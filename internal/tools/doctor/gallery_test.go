@@ -28,7 +28,7 @@ func TestGallery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := rule.New(dir, project.ControllerRuntime, rule.Manifests{CRDs: crds, Grants: project.GrantsOf(roles)}, rule.Index(dir, loaded))
+	s, err := rule.New(dir, project.ControllerRuntime, rule.Manifests{CRDs: crds, Grants: project.GrantsOf(dir, roles)}, rule.Index(dir, loaded))
 	if err != nil {
 		t.Fatal(err)
 	}

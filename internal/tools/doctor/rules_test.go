@@ -102,7 +102,7 @@ func subject(t *testing.T, folder string) *rule.Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifests.Grants = project.GrantsOf(roles)
+	manifests.Grants = project.GrantsOf(dir, roles)
 	s, err := rule.New(dir, project.ControllerRuntime, manifests, rule.Index(dir, below(t, dir)))
 	if err != nil {
 		t.Fatal(err)

@@ -101,7 +101,7 @@ func (o *Outputs) operator(dir string, set *changes.Set) (manifests.Operator, er
 	if err != nil {
 		return manifests.Operator{}, err
 	}
-	p.Grants = project.GrantsOf(rights)
+	p.Grants = project.GrantsOf(dir, rights)
 	policies, err := folderOf(dir, project.PolicyFolder, set)
 	if err != nil {
 		return manifests.Operator{}, err

@@ -40,7 +40,7 @@ func powersIn(dir string, set *changes.Set) ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for _, grant := range project.GrantsOf(objects) {
+	for _, grant := range project.GrantsOf(dir, objects) {
 		role, err := grant.ReadRole()
 		if err != nil {
 			return nil, err

@@ -1,7 +1,9 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -49,17 +51,15 @@ func (g Grant) ReadRole() (*rbacv1.ClusterRole, error) {
 // readGrants reads config/rbac.
 func readGrants(root string) ([]Grant, error) {
 	objects, err := ReadFolder(root, RBACFolder)
-	if err != nil {
-		return nil, err
-	}
-	return GrantsOf(objects), nil
+	return GrantsOf(root, objects), err
 }
 
-// GrantsOf returns the permissions that Roles and bindings in a project's config/rbac grant to the operator. If there are
-// bindings, they define which Roles belong to the operator: kubebuilder also writes Roles for users (editor, viewer) there.
-// If there are no bindings, all Roles except those for users belong to the operator.
-func GrantsOf(objects []Object) []Grant {
-	roles, own := map[key]Object{}, ownNamespaces(objects)
+// GrantsOf returns the permissions that Roles and bindings in config/rbac of the project in dir grant to the operator. If there
+// are bindings of its ServiceAccount, or of any if it is unknown, they define which Roles belong to the operator: kubebuilder also
+// writes Roles for users (editor, viewer) there. If there are no bindings, all Roles except those for users belong to the operator.
+func GrantsOf(dir string, objects []Object) []Grant {
+	accounts := accountsOf(dir, objects)
+	roles, own := map[key]Object{}, ownNamespaces(objects, accounts)
 	var unbound, bound []Grant
 	for _, object := range objects {
 		switch object.GetKind() {
@@ -70,7 +70,7 @@ func GrantsOf(objects []Object) []Grant {
 				unbound = append(unbound, grant)
 			}
 		case "RoleBinding", "ClusterRoleBinding":
-			if bindsServiceAccount(object) {
+			if len(accounts.subjectsOf(object)) > 0 {
 				bound = append(bound, grantBy(object, own))
 			}
 		}
@@ -124,13 +124,13 @@ func namespaceOf(object Object, own map[string]bool) string {
 
 // ownNamespaces returns the namespaces of the operator's ServiceAccounts. In the output of a kustomization, this is the
 // namespace in which the operator is installed; in its source, it is kubebuilder's placeholder "system".
-func ownNamespaces(objects []Object) map[string]bool {
+func ownNamespaces(objects []Object, of accounts) map[string]bool {
 	own := map[string]bool{"system": true}
 	for _, object := range objects {
-		if object.GetKind() == "ServiceAccount" {
+		if object.GetKind() == "ServiceAccount" && of.contain(object.GetName()) {
 			own[object.GetNamespace()] = true
 		}
-		for _, subject := range serviceAccounts(object) {
+		for _, subject := range of.subjectsOf(object) {
 			namespace, _ := subject["namespace"].(string)
 			own[namespace] = true
 		}
@@ -138,14 +138,34 @@ func ownNamespaces(objects []Object) map[string]bool {
 	return own
 }
 
-func bindsServiceAccount(binding Object) bool { return len(serviceAccounts(binding)) > 0 }
+// accounts are the names of the operator's ServiceAccounts. If they are unknown, there are none, and all count as the operator's.
+type accounts []string
 
-// serviceAccounts returns the subjects of a binding that are ServiceAccounts.
-func serviceAccounts(binding Object) []map[string]any {
+// accountsOf returns the ServiceAccounts of the Deployments in config/manager, if a binding names one of them.
+func accountsOf(dir string, objects []Object) accounts {
+	var names accounts
+	manifests, _ := ReadFolder(dir, "config/manager") // after an error they are unknown
+	for _, object := range manifests {
+		if object.GetKind() == "Deployment" {
+			name, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName")
+			names = append(names, cmp.Or(name, "default"))
+		}
+	}
+	if !slices.ContainsFunc(objects, func(o Object) bool { return len(names.subjectsOf(o)) > 0 }) {
+		return nil
+	}
+	return names
+}
+
+func (a accounts) contain(name string) bool { return len(a) == 0 || slices.Contains(a, name) }
+
+// subjectsOf returns the subjects of a binding that are these ServiceAccounts.
+func (a accounts) subjectsOf(binding Object) []map[string]any {
 	var found []map[string]any
 	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
 	for _, subject := range subjects {
-		if fields, _ := subject.(map[string]any); fields["kind"] == "ServiceAccount" {
+		fields, _ := subject.(map[string]any)
+		if name, _ := fields["name"].(string); fields["kind"] == "ServiceAccount" && a.contain(name) {
 			found = append(found, fields)
 		}
 	}

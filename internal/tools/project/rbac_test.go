@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -59,6 +60,28 @@ func TestGrantsAreWhatIsBoundToAServiceAccount(t *testing.T) {
 		{"ClusterRole", "view", project.NamespaceScope, "monitoring", false},
 	}
 	compare(t, shapes(p), want)
+}
+
+// Bindings of other ServiceAccounts, and their namespaces, are not the operator's if its own one is known.
+func TestGrantsOfOtherServiceAccountsAreNotTheOperators(t *testing.T) {
+	t.Parallel()
+	all := files{
+		"config/rbac/accounts.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: other\n  namespace: monitoring\n",
+		"config/rbac/leader.yaml":   strings.Replace(leader, "metadata:", "metadata:\n  namespace: monitoring", 1),
+		"config/rbac/b1.yaml":       binding("ClusterRoleBinding", "ClusterRole", "manager-role", "ServiceAccount", ""),
+		"config/rbac/b2.yaml":       binding("RoleBinding", "Role", "leader-election-role", "ServiceAccount", "monitoring"),
+		"config/rbac/b3.yaml":       strings.Replace(binding("ClusterRoleBinding", "ClusterRole", "view", "ServiceAccount", ""), "Account\n  name: any", "Account\n  namespace: monitoring\n  name: other", 1),
+	}
+	manager := shape{"ClusterRole", "manager-role", project.ClusterScope, "", true}
+	leads := shape{"Role", "leader-election-role", project.NamespaceScope, "", true}
+	other := shape{"ClusterRole", "view", project.ClusterScope, "", false}
+	for account, want := range map[string][]shape{"unknown": {manager, leads, other}, "any": {manager, leads}, "other": {other}} {
+		all["config/manager/manager.yaml"] = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: manager\nspec: {template: {spec: {serviceAccountName: " + account + "}}}\n"
+		if account == "any" {
+			want[1].namespace = "monitoring" // which is not the operator's own
+		}
+		compare(t, shapes(read(t, all)), want)
+	}
 }
 
 // controller-gen writes a Role of the same name for each namespace in markers.
