@@ -32,6 +32,8 @@ var known = []resource{
 	kindOf("cache.example.com", "memcacheds", "Memcached"),
 	kindOf("", "events", "Event", "ev"),
 	kindOf("events.k8s.io", "events", "Event", "ev"),
+	kindOf("a.example.com", "lamps", "Lamp"),
+	kindOf("b.example.com", "lamps", "Lamp"),
 }
 
 func TestKindsAreFoundByAnyName(t *testing.T) {
@@ -44,11 +46,14 @@ func TestKindsAreFoundByAnyName(t *testing.T) {
 			t.Errorf("%s is %q, error %v", text, got.kind, err)
 		}
 	}
+	if got, err := pick(known, "ev"); err != nil || got.title() != "Event" {
+		t.Errorf("ev is %q, error %v", got.title(), err)
+	}
 	for text, want := range map[string]string{
 		"memcache":          `the cluster has no kind "memcache"; did you mean Memcached.cache.example.com?`,
 		"deployement":       "did you mean Deployment.apps?",
 		"xyzzy":             "is its CustomResourceDefinition installed?",
-		"ev":                "several groups; name one of Event, Event.events.k8s.io",
+		"lamp":              "several groups; name one of Lamp.a.example.com, Lamp.b.example.com",
 		"memcached.example": "no kind",
 	} {
 		if _, err := pick(known, text); err == nil || !strings.Contains(err.Error(), want) {

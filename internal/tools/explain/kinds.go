@@ -66,6 +66,10 @@ func pick(all []resource, text string) (resource, error) {
 			found = append(found, r)
 		}
 	}
+	core := slices.DeleteFunc(slices.Clone(found), func(r resource) bool { return r.Group != "" })
+	if len(core) == 1 {
+		found = core // kubectl selects it, too
+	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
