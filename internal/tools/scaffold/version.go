@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -161,17 +162,13 @@ func (t *tree) versionsOf(group, kind string) (all []project.Kind, hub project.K
 			all = append(all, k)
 		}
 	}
-	if len(all) < 2 {
+	if len(all) < 2 || slices.ContainsFunc(all, func(k project.Kind) bool { return k.Group != all[0].Group }) {
 		hub, err = t.find(group, "", kind)
 		return all, hub, err
 	}
 	for _, k := range all {
 		if k.Has("kubebuilder:storageversion") {
 			return all, k, nil
-		}
-		if k.Group != all[0].Group {
-			_, err = t.find(group, "", kind)
-			return nil, hub, err
 		}
 	}
 	return nil, hub, fmt.Errorf("kind %s has several versions and none of them has the marker +kubebuilder:storageversion: write it above the one that is stored", kind)

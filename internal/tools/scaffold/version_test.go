@@ -300,6 +300,9 @@ func TestVersionsThatCannotBe(t *testing.T) {
 		"the name LampList is taken in api/v1/other.go": {wanted: scaffold.Version{Version: "v1"}, put: map[string]string{
 			"api/v1/other.go": "// Package v1 is.\n//\n// +groupName=home.example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n// +kubebuilder:object:root=true\ntype Other struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n\ntype LampList int\n",
 		}},
+		"the project has several kinds Lamp: select one with --group": {wanted: scaffold.Version{Version: "v2"}, put: map[string]string{
+			"api/other/v1/lamp.go": "// Package v1 is.\n//\n// +groupName=other.example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n// +kubebuilder:object:root=true\n// +kubebuilder:storageversion\ntype Lamp struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n",
+		}},
 		"no source in api/v1alpha1 calls scheme.AddKnownTypes": {wanted: scaffold.Version{Version: "v1"}, put: map[string]string{
 			"api/v1alpha1/register.go": strings.Replace(shared["api/v1alpha1/register.go"], "scheme.AddKnownTypes(GroupVersion, &Lamp{}, &LampList{}, &Fan{}, &FanList{})", "", 1),
 		}},
