@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -33,6 +34,9 @@ func (p *Plan) generatedIn(ctx context.Context, copied string, tell func(string)
 	if err := p.require(ctx, copied, tell); err != nil {
 		return err
 	}
+	if err := p.dropVendor(copied); err != nil {
+		return err
+	}
 	result, err := generate.Plan(ctx, copied, generate.Options{Again: true})
 	if err != nil {
 		return p.named(err, copied)
@@ -47,6 +51,20 @@ func (p *Plan) generatedIn(ctx context.Context, copied string, tell func(string)
 		}
 	}
 	return nil
+}
+
+// dropVendor removes the vendor directory of the copy if go.mod differs there, because the go command rejects it in this case.
+func (p *Plan) dropVendor(copied string) error {
+	was, _ := os.ReadFile(p.place("go.mod")) // a new project has none
+	now, err := os.ReadFile(filepath.Join(copied, "go.mod"))
+	vendor := filepath.Join(copied, "vendor")
+	if _, missing := os.Stat(vendor); err != nil || missing != nil || bytes.Equal(was, now) {
+		return err
+	}
+	if planned, _ := p.read("go.mod"); !bytes.Equal(was, planned) {
+		p.Next = append([]string{"go mod vendor"}, p.Next...)
+	}
+	return os.RemoveAll(vendor)
 }
 
 // compilesIn returns an error if the planned project does not compile. It does not check a project whose only source is

@@ -26,6 +26,18 @@ func TestAFreshProjectIsTidy(t *testing.T) {
 	tidy(t, dir, "kind")
 }
 
+// The first kind changes go.mod, so that the vendor directory does not fit it any more.
+func TestAVendorDirectoryIsRenewed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "memcached-operator")
+	carryOut(t, scaffold.Init{Dir: dir})
+	put(t, dir, "vendor/modules.txt", "# without the modules of a kind\n")
+	plan, err := memcached(dir).Plan(t.Context(), func(string) {})
+	if err != nil || plan.Next[0] != "go mod vendor" {
+		t.Errorf("%+v, %v", plan, err)
+	}
+}
+
 // own matches lines of go.mod that differ between projects.
 var own = regexp.MustCompile(`(?m)^replace .*\n\n?`)
 
