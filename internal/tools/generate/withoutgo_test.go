@@ -48,6 +48,12 @@ func TestGenerateFromAChart(t *testing.T) {
 	if written, notes := generated(t, dir); written != "" || notes != "" {
 		t.Errorf("a new project is stale: %s\n%s", written, notes)
 	}
+	for _, file := range []string{crd, role} { // as in a checkout on Windows
+		testaid.Write(t, filepath.Join(dir, file), strings.ReplaceAll(testaid.Read(t, filepath.Join(dir, file)), "\n", "\r\n"))
+	}
+	if _, notes := generated(t, dir); notes != "" {
+		t.Errorf("with other line ends, it notes %q", notes)
+	}
 	values := filepath.Join(dir, "helm-charts/till/values.yaml")
 	testaid.Write(t, values, testaid.Read(t, values)+"quota:\n  enabled: false\n")
 	testaid.Write(t, filepath.Join(dir, "helm-charts/till/templates/quota.yaml"),
@@ -92,6 +98,12 @@ func TestGenerateInAProjectOfOperatorSDK(t *testing.T) {
 	}
 	if written, _ = generated(t, dir, "--manifests"); written != "dist/install.yaml" {
 		t.Errorf("on request, it writes %q", written)
+	}
+	if err := os.Remove(filepath.Join(dir, "config/crd/bases/charts.example.com_tills.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if written, _ = generated(t, dir); written != "config/crd/bases/charts.example.com_tills.yaml" {
+		t.Errorf("of a CRD that is missing, it writes %q", written)
 	}
 	for flag, want := range map[string]string{"--clients": "it is for Go types", "--max-description=0": "it is for Go types", "--nothing": "unknown flag"} {
 		if _, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{flag}}); err == nil || !strings.Contains(err.Error(), want) {

@@ -279,6 +279,10 @@ func TestEditsSurvive(t *testing.T) {
 	after.Image, after.Replicas = "registry.example.com/site:2.0", 3
 	after.Args = []string{"--shards=4"}
 	first, _ := merged(t, nil, generated(t, before))
+	windows := maps.Clone(first)
+	for name := range windows {
+		windows[name] = bytes.ReplaceAll(first[name], []byte("\n"), []byte("\r\n"))
+	}
 	for name, test := range map[string]struct {
 		there files
 		file  string
@@ -286,6 +290,7 @@ func TestEditsSurvive(t *testing.T) {
 		notes []string
 	}{
 		"nobody edited": {first, "values.yaml", []string{`tag: "2.0"`, "replicas: 3"}, nil},
+		"on Windows":    {windows, "values.yaml", []string{`tag: "2.0"`, "replicas: 3"}, nil},
 		"a value":       {edit(first, "values.yaml", "replicas: 2", "replicas: 7 # enough"), "values.yaml", []string{`tag: "2.0"`, "replicas: 7 # enough"}, []string{"values.yaml: replicas was edited to 7 and is kept; the generated value is 3"}},
 		"a new value":   {edit(first, "values.yaml", "crds:", "ours: true\ncrds:"), "values.yaml", []string{"ours: true", `tag: "2.0"`, "# The number of pods. One of them is the leader."}, nil},
 		"a value gone":  {edit(first, "values.yaml", "priorityClassName: \"\"\n", ""), "values.yaml", []string{`tag: "2.0"`}, nil},

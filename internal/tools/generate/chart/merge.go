@@ -86,6 +86,12 @@ func (m *merge) note(format string, args ...any) {
 	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
 }
 
+// held returns the current content of a file with the line ends of generated files: a checkout on Windows can have others.
+func (m *merge) held(name string) (content []byte, there bool) {
+	content, there = m.there[name]
+	return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), there
+}
+
 // file merges one file that is generated.
 func (m *merge) file(name string) error {
 	wanted, now := m.now[name], sum(m.now[name])
@@ -94,7 +100,7 @@ func (m *merge) file(name string) error {
 		m.next.Merged[name] = string(wanted)
 	}
 	before, known := m.earlier.Files[name]
-	held, there := m.there[name]
+	held, there := m.held(name)
 	switch {
 	case !there && known:
 		if before != now {
@@ -103,7 +109,7 @@ func (m *merge) file(name string) error {
 	case !there, sum(held) == before, bytes.Equal(held, wanted):
 		m.Write[name] = wanted
 	case slices.Contains(byKey, name):
-		return m.mergeKeys(name, held)
+		return m.mergeKeys(name, m.there[name])
 	case before != now:
 		m.Write[path.Join(conflicts, name)] = wanted
 	}
@@ -124,7 +130,7 @@ func (m *merge) mergeKeys(name string, held []byte) error {
 
 // gone handles a file that is no longer generated.
 func (m *merge) gone(name string) {
-	held, there := m.there[name]
+	held, there := m.held(name)
 	if _, still := m.now[name]; still || !there {
 		return
 	}

@@ -31,7 +31,7 @@ func Files(ctx context.Context, dir, operator string) (files map[string][]byte, 
 	files = map[string][]byte{}
 	add := func(name string, content []byte) {
 		there, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-		if err == nil && !bytes.HasPrefix(there, []byte(Mark)) {
+		if err == nil && !bytes.HasPrefix(bytes.ReplaceAll(there, []byte("\r\n"), []byte("\n")), []byte(Mark)) {
 			kept = append(kept, name)
 			return
 		}
@@ -42,7 +42,7 @@ func Files(ctx context.Context, dir, operator string) (files map[string][]byte, 
 		if err != nil {
 			return nil, nil, err
 		}
-		add(definitionFile(definitions, kind), content)
+		add(definitionFile(dir, definitions, kind), content)
 	}
 	roles, err := Roles(ctx, operator, kinds...)
 	add(roleFile(dir, grants), roles)
@@ -78,14 +78,18 @@ func read(dir string) ([]Kind, error) {
 }
 
 // definitionFile returns the file that contains the definition of a kind, or the file to create.
-func definitionFile(definitions []project.Object, kind Kind) string {
+func definitionFile(dir string, definitions []project.Object, kind Kind) string {
 	name := project.Plural(kind.Kind) + "." + kind.Group
 	for _, one := range definitions {
 		if one.GetName() == name {
 			return filepath.ToSlash(one.File)
 		}
 	}
-	return path.Join(project.CRDFolder, kind.Group+"_"+project.Plural(kind.Kind)+".yaml")
+	folder := project.CRDFolder
+	if info, err := os.Stat(filepath.Join(dir, folder, "bases")); err == nil && info.IsDir() {
+		folder = path.Join(folder, "bases") // then no others are read
+	}
+	return path.Join(folder, kind.Group+"_"+project.Plural(kind.Kind)+".yaml")
 }
 
 // roleFile returns the file with the generated permissions, or else the first file with Roles, or else the file to
