@@ -102,7 +102,7 @@ func definedGroup(content []byte) string {
 func unix(content []byte) []byte { return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")) }
 
 // orphanMethods returns files with generated deepcopy methods in the packages of runs that generate such methods. Nested modules have their
-// own runs, unless this one includes them.
+// own runs, unless this one includes them. Sources that were not loaded, such as those of build tags, may still have the types.
 func (p *planning) orphanMethods(runs []run) []string {
 	var orphans []string
 	for _, run := range runs {
@@ -113,6 +113,11 @@ func (p *planning) orphanMethods(runs []run) []string {
 		files, _ := inputs(root, nil)
 		for _, file := range files {
 			if filepath.Base(file) != deepcopyFile || !run.crosses && !slices.Equal(filesAbove(filepath.Dir(file), "go.mod"), filesAbove(root, "go.mod")) {
+				continue
+			}
+			sources, _ := glob.In(filepath.Dir(file), "*.go")
+			others := slices.ContainsFunc(sources, func(source string) bool { return source != file && isInput(filepath.Base(source)) })
+			if others && !slices.Contains(p.directories, filepath.Dir(file)) {
 				continue
 			}
 			if content, err := os.ReadFile(file); err == nil && bytes.Contains(unix(content), []byte(generatedMark)) {
