@@ -21,6 +21,11 @@ func (o *Outputs) writeInstall(dir string, set *changes.Set, note func(string)) 
 	if o.Manifests == "" && o.Helm == "" && o.Kustomize == "" {
 		return nil
 	}
+	if o.Manifests != "" && o.Manifests != "dist/install.yaml" { // kubebuilder's Makefile also writes the usual file
+		if err := isOurs(dir, o.Manifests, manifests.Mark, "file with --manifests=FILE"); err != nil {
+			return err
+		}
+	}
 	if isKubebuilders(dir) {
 		return o.writeKubebuilders(dir, set)
 	}

@@ -39,22 +39,22 @@ func (o *Outputs) writeBase(dir string, operator manifests.Operator, set *change
 	}
 	var problems []error
 	for name, content := range files {
-		problems = append(problems, isOurs(dir, name))
+		problems = append(problems, isOurs(dir, name, kustomize.Mark, "directory with --kustomize=DIR"))
 		set.Write(name, content)
 	}
 	return errors.Join(problems...)
 }
 
-// isOurs returns an error if a file exists that was not generated, so that it is not overwritten.
-func isOurs(dir, name string) error {
+// isOurs returns an error if a file exists that does not begin with the mark of generated files, so that it is not overwritten.
+func isOurs(dir, name, mark, choice string) error {
 	content, err := os.ReadFile(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.HasPrefix(unix(content), []byte(kustomize.Mark)) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.HasPrefix(unix(content), []byte(mark)) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s was not generated and is not overwritten: move it, or choose another directory with --kustomize=DIR", name)
+	return fmt.Errorf("%s was not generated and is not overwritten: move it, or choose another %s", name, choice)
 }
 
 // configFolder is the directory with everything that kustomize needs in a project with kubebuilder's layout.

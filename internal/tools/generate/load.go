@@ -42,7 +42,6 @@ func (r run) load(ctx context.Context, dir string, files *token.FileSet) (*genal
 		Collector: &markers.Collector{Registry: registry},
 		Roots:     roots,
 		Checker:   &loader.TypeChecker{NodeFilters: narrowed(files, roots, filters)},
-		InputRule: reader{dir},
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/operon-framework/operon/internal/tools/generate"
 )
@@ -59,24 +60,32 @@ func TestUnexportedFieldsAreIgnored(t *testing.T) {
 
 func TestWithoutAMakefileItIsTheUsual(t *testing.T) {
 	t.Parallel()
-	result := plan(t, kubebuilders(t, nil))
+	result := plan(t, kubebuilders(t, files{"hack/boilerplate.go.txt": "// Copyright YEAR Us.\n", "operon.yaml": "shards: 12\n"}))
 	if got := strings.Join(result.Changes.Paths(), " "); got != "api/v1/zz_generated.deepcopy.go config/crd/bases/web.example.com_pages.yaml config/rbac/role.yaml" {
 		t.Errorf("it would make %s", got)
 	}
-	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "no Makefile here runs controller-gen") {
+	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "no Makefile here runs controller-gen") || !strings.Contains(notes, "shards in operon.yaml adds no permissions here") {
 		t.Errorf("notes: %s", notes)
+	}
+	methods, _ := result.Changes.Content("api/v1/zz_generated.deepcopy.go")
+	if header := "// Copyright " + time.Now().Format("2006") + " Us.\n"; !strings.Contains(string(methods), header) {
+		t.Errorf("the code has no header %q:\n%s", header, methods)
 	}
 }
 
 func TestBadMakefiles(t *testing.T) {
 	t.Parallel()
-	for arguments, test := range map[string]struct{ flag, want string }{
-		"crdd paths=./...":               {"", `Makefile:2: controller-gen's argument "crdd" is not known`},
-		"crd:maxDescLen=x paths=./...":   {"", `Makefile:2: controller-gen's argument "crd:maxDescLen=x"`},
-		"applyconfiguration paths=./...": {"", `Makefile:2: controller-gen's argument "applyconfiguration": apply configurations are not generated`},
-		"crd paths=./...":                {"--max-description=3", "--max-description has no effect in this project"},
+	for arguments, test := range map[string]struct{ flag, line, want string }{
+		"crdd paths=./...":               {"", "", `Makefile:2: controller-gen's argument "crdd" is not known`},
+		"crd:maxDescLen=x paths=./...":   {"", "", `Makefile:2: controller-gen's argument "crd:maxDescLen=x"`},
+		"applyconfiguration paths=./...": {"", "", `Makefile:2: controller-gen's argument "applyconfiguration": apply configurations are not generated`},
+		"crd paths=./...":                {"--max-description=3", "", "--max-description has no effect in this project"},
+		"rbac paths=./...":               {"", "--docs --role-name boss ..", "cmd/main.go:3: --role-name has no effect in this project"},
 	} {
 		dir := kubebuilders(t, files{"Makefile": "manifests:\n\tcontroller-gen " + arguments + "\n"})
+		if test.line != "" {
+			write(t, dir, files{"cmd/main.go": "package main\n\n//go:generate operon generate " + test.line + "\n\nfunc main() {}\n"})
+		}
 		before := tree(t, dir)
 		var flags []string
 		if test.flag != "" {

@@ -74,10 +74,18 @@ func TestManifests(t *testing.T) {
 			t.Errorf("the manifest has not %q: %s", holds, content)
 		}
 	}
-	_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--manifests", "--namespace=Web_1"}})
-	if err == nil || !strings.Contains(err.Error(), `the namespace "Web_1"`) {
-		t.Errorf("%v", err)
+	write(t, dir, files{"dist/install.yaml": "# ours\n", "deploy/ours.yaml": "# ours\n", "deploy/old.yaml": "# Written by operon generate; edits are lost.\n"})
+	for flags, want := range map[string]string{
+		"--namespace=Web_1":            `the namespace "Web_1"`,
+		"--manifests=deploy/ours.yaml": "deploy/ours.yaml was not generated and is not overwritten: move it, or choose another file with --manifests=FILE",
+	} {
+		_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--manifests", flags}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", flags, err)
+		}
 	}
+	plan(t, dir, "--manifests") // kubebuilder's Makefile writes this file, too
+	plan(t, dir, "--manifests=deploy/old.yaml")
 }
 
 // All forms of manifests that install an operator contain the policies of the same run.

@@ -91,6 +91,7 @@ type planning struct {
 	settings    string
 	stamp       *stamp   // of the last run
 	directories []string // of the loaded sources
+	files       []string // that were read in addition, such as Makefiles and headers
 	lasting     []string // notes that apply to the next run, too
 }
 
@@ -99,7 +100,7 @@ func (p *planning) generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.result.Notes = wanted.notes
+	p.result.Notes, p.files = wanted.notes, wanted.files
 	whole, err := changes.In(p.dir)
 	if err != nil {
 		return err
@@ -137,6 +138,7 @@ func (p *planning) run(ctx context.Context, run run) error {
 	if err != nil {
 		return err
 	}
+	shared.InputRule = reader{filepath.Join(p.dir, run.dir), &p.files}
 	p.directories = append(p.directories, directoriesOf(shared.Roots)...)
 	var problems []error
 	doubted := false
@@ -177,7 +179,7 @@ func (p *planning) compiles(ctx context.Context) error {
 
 // keep records the plan's inputs after its files were written.
 func (p *planning) keep() {
-	kept := &stamp{Settings: p.settings, Directories: p.directories, Outputs: outputs(p.dir, p.result.Changes), Notes: p.lasting}
+	kept := &stamp{Settings: p.settings, Directories: p.directories, Files: p.files, Outputs: outputs(p.dir, p.result.Changes), Notes: p.lasting}
 	inputs, newest, err := kept.inputs(p.dir)
 	if err != nil || newest.After(p.started.Add(-clockStep)) {
 		return // a file may have changed after it was read

@@ -75,13 +75,17 @@ func attributed(content []byte, version string) []byte {
 	return attribution.ReplaceAll(content, []byte("${1}"+version))
 }
 
-// reader reads files that generators name, such as a header file, relative to the project.
-type reader struct{ dir string }
+// reader reads files that generators name, such as a header file, relative to a directory, and adds their paths to files.
+type reader struct {
+	dir   string
+	files *[]string
+}
 
 // OpenForRead opens the file at path.
 func (r reader) OpenForRead(path string) (io.ReadCloser, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(r.dir, path)
 	}
+	*r.files = append(*r.files, path)
 	return os.Open(path)
 }

@@ -27,16 +27,19 @@ type stamp struct {
 	Inputs string
 	// Directories contain the sources of the loaded packages.
 	Directories []string
+	// Files are other files that the run read.
+	Files []string
 	// Outputs are hashes of the written files, by absolute path; "" for a file that must not exist.
 	Outputs map[string]string
 	// Notes are the notes of the run.
 	Notes []string
 }
 
-// stampOf returns the file of a project's stamp, or "" if Operon's state directory cannot be written.
+// stampOf returns the file of a project's stamp, or "" if Operon's state directory cannot be written, or another program finds the
+// packages, by files that are unknown here.
 func stampOf(dir string) string {
 	folder, err := local.Folder("generate", sum([]byte(dir))[:16])
-	if err != nil {
+	if driver := os.Getenv("GOPACKAGESDRIVER"); err != nil || driver != "" && driver != "off" {
 		return "" // then each run loads everything
 	}
 	return filepath.Join(folder, "stamp.json")
@@ -84,7 +87,7 @@ func (s *stamp) inputs(dir string) (hash string, newest time.Time, err error) {
 		return "", newest, err
 	}
 	var all strings.Builder
-	for _, file := range files {
+	for _, file := range append(files, s.Files...) {
 		if _, written := s.Outputs[file]; written {
 			continue
 		}

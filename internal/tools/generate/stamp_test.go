@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/internal/tools/generate"
 )
 
@@ -100,6 +101,40 @@ func TestNothingIsLoadedWhereNothingChanged(t *testing.T) {
 		if changed := apply(t, result); !result.Skipped && changed != step.want {
 			t.Errorf("%s: changed %q, want %q", step.name, changed, step.want)
 		}
+	}
+}
+
+// Files that the Makefile includes or names are inputs, whatever their names are.
+func TestFilesOfTheMakefileAreInputs(t *testing.T) {
+	t.Parallel()
+	dir := kubebuilders(t, files{
+		"Makefile":            "include .bingo/Variables.mk\nmanifests:\n\tcontroller-gen crd:maxDescLen=$(LONGEST) object:headerFile=hack/header paths=./...\n",
+		".bingo/Variables.mk": "LONGEST := 0\n", "hack/header": "// Ours.\n",
+	})
+	settle(t, dir)
+	apply(t, plan(t, dir))
+	for _, file := range []string{".bingo/Variables.mk", "hack/header"} {
+		if !plan(t, dir).Skipped {
+			t.Errorf("before %s changes, nothing is skipped", file)
+		}
+		write(t, dir, files{file: read(t, filepath.Join(dir, file)) + "\n"})
+		settle(t, dir)
+		result := plan(t, dir)
+		if apply(t, result); result.Skipped {
+			t.Errorf("after %s changed, all is skipped", file)
+		}
+	}
+}
+
+// Another program that finds packages can read files that are unknown here.
+func TestNothingIsSkippedWithADriver(t *testing.T) {
+	driver := filepath.Join(t.TempDir(), "driver")
+	testaid.Program(t, driver, "#!/bin/sh\necho '{\"NotHandled\": true}'\n")
+	t.Setenv("GOPACKAGESDRIVER", driver)
+	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
+	settle(t, dir)
+	if apply(t, plan(t, dir)); plan(t, dir).Skipped {
+		t.Error("the second run is skipped")
 	}
 }
 

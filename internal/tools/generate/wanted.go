@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-tools/pkg/schemapatcher"
@@ -18,6 +19,7 @@ type wanted struct {
 	runs    []run
 	outputs Outputs
 	notes   []string
+	files   []string // that define this, with their absolute paths
 }
 
 // wantedIn returns what is to be generated in dir: in a project with kubebuilder's layout, what controller-gen generates
@@ -38,12 +40,19 @@ func wantedIn(dir string, flags []string) (*wanted, error) {
 		}
 		return &wanted{runs: []run{settings.run(name)}, outputs: settings.Outputs}, nil
 	}
-	if err := onlyOutputs(flags); err != nil {
+	const because = "the arguments of controller-gen in its Makefile apply; change them there"
+	if err := onlyOutputs(flags, because); err != nil {
 		return nil, err
 	}
+	if kept, file, line, _ := directive(dir); onlyOutputs(kept, because) != nil {
+		return nil, fmt.Errorf("%s:%d: %w", file, line, onlyOutputs(kept, because))
+	}
 	asked := &wanted{outputs: settings.Outputs}
+	if settings.Shards {
+		asked.notes = append(asked.notes, "shards in operon.yaml adds no permissions here: write +kubebuilder:rbac markers for those that --shards needs")
+	}
 	if tool == nil {
-		tool = usualControllerGen()
+		tool = usualControllerGen(dir)
 		asked.notes = append(asked.notes, "no Makefile here runs controller-gen: generating as in kubebuilder's default Makefile")
 	}
 	return asked, asked.add(dir, tool)
@@ -55,22 +64,26 @@ func isKubebuilders(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// usualControllerGen returns the runs of controller-gen in kubebuilder's own Makefile.
-func usualControllerGen() *project.ControllerGen {
+// usualControllerGen returns the runs of controller-gen in kubebuilder's own Makefile, with its header if the project has that.
+func usualControllerGen(dir string) *project.ControllerGen {
+	object, header := "object", "hack/boilerplate.go.txt"
+	if _, err := os.Stat(filepath.Join(dir, header)); err == nil {
+		object += ":headerFile=" + header + ",year=" + time.Now().Format("2006")
+	}
 	return &project.ControllerGen{Runs: []project.ControllerGenRun{
 		{Target: "manifests", Arguments: []string{"rbac:roleName=manager-role", "crd", "webhook", "paths=./...", "output:crd:artifacts:config=config/crd/bases"}},
-		{Target: "generate", Arguments: []string{"object", "paths=./..."}},
+		{Target: "generate", Arguments: []string{object, "paths=./..."}},
 	}}
 }
 
-// onlyOutputs rejects flags that have no effect in a project in which controller-gen's arguments define what is generated.
-func onlyOutputs(flags []string) error {
+// onlyOutputs rejects flags that have no effect in a project: all except those for outputs. Some outputs may not be available there.
+func onlyOutputs(flags []string, because string, unavailable ...string) error {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&Outputs{}).AddFlags(known)
 	for _, flag := range flags {
 		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
-		if strings.HasPrefix(flag, "--") && known.Lookup(name) == nil {
-			return fmt.Errorf("--%s has no effect in this project: the arguments of controller-gen in its Makefile apply; change them there", name)
+		if strings.HasPrefix(flag, "--") && (known.Lookup(name) == nil || slices.Contains(unavailable, name)) {
+			return fmt.Errorf("--%s has no effect in this project: %s", name, because)
 		}
 	}
 	return nil
@@ -78,6 +91,9 @@ func onlyOutputs(flags []string) error {
 
 // add adds the project's runs of controller-gen in dir. Runs that differ only in their generators are combined.
 func (w *wanted) add(dir string, tool *project.ControllerGen) error {
+	for _, name := range tool.Files {
+		w.files = append(w.files, filepath.Join(dir, name))
+	}
 	for _, one := range tool.Runs {
 		arguments, notes := inTodaysWords(one.Arguments)
 		w.notes = append(w.notes, notes...)

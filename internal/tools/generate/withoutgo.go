@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/operon-framework/operon/internal/tools/changes"
 	"github.com/operon-framework/operon/internal/tools/generate/chartkind"
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -54,15 +52,8 @@ func (p *planning) outputsWithoutGo() (*Outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&Outputs{}).AddFlags(outputs)
-	for _, flag := range p.options.Flags {
-		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
-		if strings.HasPrefix(flag, "--") && (outputs.Lookup(name) == nil || name == "clients" || name == "go-crds") {
-			return nil, fmt.Errorf("--%s has no effect in this project: it is for Go types, and %s has a %s instead", name, p.dir, project.WatchesFile)
-		}
-	}
-	return &settings.Outputs, nil
+	because := fmt.Sprintf("it is for Go types, and %s has a %s instead", p.dir, project.WatchesFile)
+	return &settings.Outputs, onlyOutputs(p.options.Flags, because, "clients", "go-crds")
 }
 
 // allDefinitions returns the definitions of the project as they will be after the changes.
