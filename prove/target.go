@@ -146,7 +146,7 @@ func (t Target) loadFiles(o *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	o.Grants = project.GrantsOf(read)
+	o.Grants = project.GrantsOf(t.Dir, read)
 	if len(o.Grants) == 0 {
 		return fmt.Errorf("%s: contains no Role or ClusterRole", t.RBAC)
 	}

@@ -21,9 +21,15 @@ func (o *Outputs) writeInstall(dir string, set *changes.Set, note func(string)) 
 	if o.Manifests == "" && o.Helm == "" && o.Kustomize == "" {
 		return nil
 	}
-	if o.Manifests != "" && o.Manifests != "dist/install.yaml" { // kubebuilder's Makefile also writes the usual file
-		if err := isOurs(dir, o.Manifests, manifests.Mark, "file with --manifests=FILE"); err != nil {
+	if o.Manifests != "" {
+		file, err := inProject(o.Manifests)
+		if err != nil {
 			return err
+		}
+		if file != "dist/install.yaml" { // kubebuilder's Makefile also writes the usual file
+			if err := isOurs(dir, file, manifests.Mark, "file with --manifests=FILE"); err != nil {
+				return err
+			}
 		}
 	}
 	if isKubebuilders(dir) {

@@ -60,7 +60,7 @@ func TestUnexportedFieldsAreIgnored(t *testing.T) {
 
 func TestWithoutAMakefileItIsTheUsual(t *testing.T) {
 	t.Parallel()
-	result := plan(t, kubebuilders(t, files{"hack/boilerplate.go.txt": "// Copyright YEAR Us.\n", "operon.yaml": "shards: 12\n"}))
+	result := plan(t, kubebuilders(t, files{"hack/boilerplate.go.txt": "// Copyright YEAR Us.\n", "operon.yaml": "replicas: 3\nshards: 12\n"}))
 	if got := strings.Join(result.Changes.Paths(), " "); got != "api/v1/zz_generated.deepcopy.go config/crd/bases/web.example.com_pages.yaml config/rbac/role.yaml" {
 		t.Errorf("it would make %s", got)
 	}

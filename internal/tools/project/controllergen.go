@@ -135,13 +135,22 @@ func argumentsOf(words []string) []string {
 			isValue = !isValue && (word == "-mod" || word == "-modfile")
 			continue
 		}
-		at, _, _ := strings.Cut(word, "@")
-		if at == "controller-gen" || strings.HasSuffix("/"+at, "/"+controllerGen) || strings.ContainsRune(at, makefile.Unknown) && slices.ContainsFunc(words, isPaths) {
+		unknown := strings.ContainsRune(word, makefile.Unknown)
+		if unknown && slices.ContainsFunc(words[i+3:], isTool) {
+			continue // flags
+		}
+		if isTool(word) || unknown && slices.ContainsFunc(words, isPaths) {
 			return words[i+3:]
 		}
 		return nil
 	}
 	return nil
+}
+
+// isTool reports whether the go command runs controller-gen by a name.
+func isTool(word string) bool {
+	at, _, _ := strings.Cut(word, "@")
+	return at == "controller-gen" || strings.HasSuffix("/"+at, "/"+controllerGen)
 }
 
 func isPaths(word string) bool { return strings.HasPrefix(word, "paths=") }

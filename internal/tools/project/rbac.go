@@ -58,8 +58,8 @@ func readGrants(root string) ([]Grant, error) {
 // are bindings of its ServiceAccount, or of any if it is unknown, they define which Roles belong to the operator: kubebuilder also
 // writes Roles for users (editor, viewer) there. If there are no bindings, all Roles except those for users belong to the operator.
 func GrantsOf(dir string, objects []Object) []Grant {
-	accounts := accountsOf(dir, objects)
-	roles, own := map[key]Object{}, ownNamespaces(objects, accounts)
+	operator := accountOf(dir, objects)
+	roles, own := map[key]Object{}, ownNamespaces(objects, operator)
 	var unbound, bound []Grant
 	for _, object := range objects {
 		switch object.GetKind() {
@@ -70,7 +70,7 @@ func GrantsOf(dir string, objects []Object) []Grant {
 				unbound = append(unbound, grant)
 			}
 		case "RoleBinding", "ClusterRoleBinding":
-			if len(accounts.subjectsOf(object)) > 0 {
+			if len(operator.subjectsOf(object)) > 0 {
 				bound = append(bound, grantBy(object, own))
 			}
 		}
@@ -124,10 +124,10 @@ func namespaceOf(object Object, own map[string]bool) string {
 
 // ownNamespaces returns the namespaces of the operator's ServiceAccounts. In the output of a kustomization, this is the
 // namespace in which the operator is installed; in its source, it is kubebuilder's placeholder "system".
-func ownNamespaces(objects []Object, of accounts) map[string]bool {
+func ownNamespaces(objects []Object, of account) map[string]bool {
 	own := map[string]bool{"system": true}
 	for _, object := range objects {
-		if object.GetKind() == "ServiceAccount" && of.contain(object.GetName()) {
+		if object.GetKind() == "ServiceAccount" && of.is(object.GetName()) {
 			own[object.GetNamespace()] = true
 		}
 		for _, subject := range of.subjectsOf(object) {
@@ -138,34 +138,50 @@ func ownNamespaces(objects []Object, of accounts) map[string]bool {
 	return own
 }
 
-// accounts are the names of the operator's ServiceAccounts. If they are unknown, there are none, and all count as the operator's.
-type accounts []string
+// account is the name of the operator's ServiceAccount. If it is unknown, it is empty, and all count as the operator's.
+type account string
 
-// accountsOf returns the ServiceAccounts of the Deployments in config/manager, if a binding names one of them.
-func accountsOf(dir string, objects []Object) accounts {
-	var names accounts
-	manifests, _ := ReadFolder(dir, "config/manager") // after an error they are unknown
+// accountOf returns the ServiceAccount of the operator's Deployment in config/manager, if a binding names it. The operator's is
+// the Deployment with a container named manager, or else the first with one container.
+func accountOf(dir string, objects []Object) account {
+	if dir == "" {
+		return ""
+	}
+	manifests, err := ReadFolder(dir, "config/manager")
+	if err != nil {
+		return ""
+	}
+	var found account
 	for _, object := range manifests {
-		if object.GetKind() == "Deployment" {
-			name, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName")
-			names = append(names, cmp.Or(name, "default"))
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		isManager := slices.ContainsFunc(containers, func(one any) bool { c, _ := one.(map[string]any); return c["name"] == "manager" })
+		if object.GetKind() != "Deployment" || !isManager && (found != "" || len(containers) != 1) {
+			continue
+		}
+		name, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName")
+		found = account(cmp.Or(name, "default"))
+		if isManager {
+			break
 		}
 	}
-	if !slices.ContainsFunc(objects, func(o Object) bool { return len(names.subjectsOf(o)) > 0 }) {
-		return nil
+	if !slices.ContainsFunc(objects, func(o Object) bool { return len(found.subjectsOf(o)) > 0 }) {
+		return ""
 	}
-	return names
+	return found
 }
 
-func (a accounts) contain(name string) bool { return len(a) == 0 || slices.Contains(a, name) }
+// is reports whether a ServiceAccount is the operator's. Some bindings name it as kustomize will, with a prefix.
+func (a account) is(name string) bool {
+	return a == "" || name == string(a) || a != "default" && strings.HasSuffix(name, "-"+string(a))
+}
 
-// subjectsOf returns the subjects of a binding that are these ServiceAccounts.
-func (a accounts) subjectsOf(binding Object) []map[string]any {
+// subjectsOf returns the subjects of a binding that are this ServiceAccount.
+func (a account) subjectsOf(binding Object) []map[string]any {
 	var found []map[string]any
 	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
 	for _, subject := range subjects {
 		fields, _ := subject.(map[string]any)
-		if name, _ := fields["name"].(string); fields["kind"] == "ServiceAccount" && a.contain(name) {
+		if name, _ := fields["name"].(string); fields["kind"] == "ServiceAccount" && a.is(name) {
 			found = append(found, fields)
 		}
 	}

@@ -76,7 +76,7 @@ func TestGrantsOfOtherServiceAccountsAreNotTheOperators(t *testing.T) {
 	leads := shape{"Role", "leader-election-role", project.NamespaceScope, "", true}
 	other := shape{"ClusterRole", "view", project.ClusterScope, "", false}
 	for account, want := range map[string][]shape{"unknown": {manager, leads, other}, "any": {manager, leads}, "other": {other}} {
-		all["config/manager/manager.yaml"] = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: manager\nspec: {template: {spec: {serviceAccountName: " + account + "}}}\n"
+		all["config/manager/manager.yaml"] = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: manager\nspec: {template: {spec: {serviceAccountName: " + account + ", containers: [{name: manager}]}}}\n"
 		if account == "any" {
 			want[1].namespace = "monitoring" // which is not the operator's own
 		}

@@ -48,6 +48,8 @@ func TestCommandsOfRecipes(t *testing.T) {
 		"directories":                               {"x:\n\tcd a && cd b; echo c\n\techo d\n\tcd / && echo e\n", "x 2 a/b: echo|c\nx 3 .: echo|d\nx 4 ?: echo|e"},
 		"subshells":                                 {"x:\n\t(cd a && (cd b; echo c) && echo d) && echo e\n\techo f)\n", "x 2 a/b: echo|c\nx 2 a: echo|d\nx 2 .: echo|e\nx 3 .: echo|f"},
 		"the directory of the Makefile":             {"R := $(CURDIR)\nx:\n\tcd a/b && echo $(R)/c $(PWD) $(shell pwd)/d && cd $(R)/e && echo $(R)\n\tcd .. && echo $(R)\n", "x 3 a/b: echo|../../c|../..|../../d\nx 3 e: echo|..\nx 4 ..: echo|?"},
+		"a prefix that an include sets":             {"include y\nx:\n\t$(Q)cd a && $(Q)go run b\n", "x 3 a: go|run|b"},
+		"what an include begins":                    {"include y\nA += b\nx:\n\techo $(A)\n", "x 4 .: echo|?"},
 		"blank lines and comments in a recipe":      {"x:\n\techo a\n\n# b\n\techo c\n  \n\techo d\n", "x 2 .: echo|a\nx 5 .: echo|c\nx 7 .: echo|d"},
 		"variables under conditions":                {"A = 1\nB = 1\nifeq (a,b)\nA = 1\nelse ifneq \"a\" 'a'\nB = 2\nelse\nC = 3\nendif\nx:\n\techo $(A) $(B) $(C)\n", "x 11 .: echo|1|?|?"},
 		"recipes under conditions":                  {"x:\nifeq (a,b)\n\techo 1\nelse\n\techo 2\nendif\n\techo 3\n", "x 3 . if: echo|1\nx 5 . if: echo|2\nx 7 .: echo|3"},

@@ -172,7 +172,9 @@ func (r *reader) assign(text string) bool {
 	case ":":
 		value = strings.ReplaceAll(r.expand(value, 0), "$", "$$")
 	case "+":
-		value = strings.TrimSpace(now + " " + value)
+		if value = strings.TrimSpace(now + " " + value); !known && r.incomplete {
+			value = string(Unknown)
+		}
 	case "?":
 		if known {
 			return true

@@ -96,6 +96,10 @@ func (s *splitter) endWord() {
 	word := s.word.String()
 	if len(s.words) == 0 {
 		word = strings.TrimLeft(word, "@-+") // prefixes for make
+		// So is usually what is unknown before a command, as in $(Q)cd.
+		if rest := strings.TrimLeft(word, "@-+"+string(Unknown)); rest != "" && !strings.HasPrefix(rest, "/") {
+			word = rest
+		}
 	}
 	if !s.skipWord && (len(s.words) > 0 || word != "" && !before.MatchString(word)) {
 		s.words = append(s.words, word)
