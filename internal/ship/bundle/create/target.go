@@ -10,10 +10,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/operon-framework/operon/internal/ship/bundle"
+	"github.com/operon-framework/operon/local"
 )
 
 // Directories of a bundle whose files follow from the project, or are kept.
@@ -25,6 +27,16 @@ const (
 // checkTarget reads the directory of the bundle, which can hold an earlier bundle. Unless the caller allows it, files that Operon did not
 // write there are not replaced: the directory must be empty, new, or a bundle of the same package that Operon made.
 func (m *maker) checkTarget() error {
+	target, err := filepath.EvalSymlinks(m.result.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if m.target, err = filepath.Abs(cmp.Or(target, m.result.Dir)); err != nil {
+		return err
+	}
+	if err := m.restore(); err != nil {
+		return err
+	}
 	first, err := firstFile(m.result.Dir)
 	if err != nil || first == "" {
 		return err
@@ -82,8 +94,49 @@ func (m *maker) testsFrom() *bundle.Bundle {
 		if from == nil {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(from.Dir, filepath.FromSlash(testsDir))); err == nil && info.IsDir() {
+		root, err := os.OpenRoot(from.Dir)
+		if err != nil {
+			continue
+		}
+		info, err := root.Stat(testsDir)
+		root.Close()
+		if err == nil && info.IsDir() {
 			return from
+		}
+	}
+	return nil
+}
+
+// unfinished matches what follows the hidden name of a bundle in the names of new directories and of those that they replace.
+var unfinished = regexp.MustCompile(`^-[0-9]+\.part(\.old)?$`)
+
+// restore restores the bundle if a run was killed while it replaced it, and removes what killed runs left beside it.
+func (m *maker) restore() error {
+	parent, hidden := filepath.Dir(m.target), "."+filepath.Base(m.target)
+	entries, err := os.ReadDir(parent)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range slices.Backward(entries) { // an older bundle before the new one that was to replace it
+		rest, ours := strings.CutPrefix(entry.Name(), hidden)
+		if !ours || !entry.IsDir() || !unfinished.MatchString(rest) {
+			continue
+		}
+		left := filepath.Join(parent, entry.Name())
+		staged, old := strings.CutSuffix(left, ".old")
+		lock, err := local.TryLockFolder(staged)
+		if errors.Is(err, local.ErrLocked) {
+			continue // its run is not finished
+		}
+		if err == nil {
+			lock.Unlock()
+		}
+		remove := os.RemoveAll
+		if _, err := os.Lstat(m.target); old && errors.Is(err, fs.ErrNotExist) {
+			remove = func(left string) error { return os.Rename(left, m.target) }
+		}
+		if err := remove(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil
@@ -93,49 +146,58 @@ func (m *maker) testsFrom() *bundle.Bundle {
 // follow from the project stay, except manifests of an earlier bundle.
 func (m *maker) write(ctx context.Context, files map[string][]byte) error {
 	m.result.Files = slices.Sorted(maps.Keys(files))
-	target, err := filepath.EvalSymlinks(m.result.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		target, err = m.result.Dir, os.MkdirAll(filepath.Dir(m.result.Dir), 0o755)
+	if err := os.MkdirAll(filepath.Dir(m.target), 0o755); err != nil {
+		return err
 	}
+	staged, err := os.MkdirTemp(filepath.Dir(m.target), "."+filepath.Base(m.target)+"-*.part")
 	if err != nil {
 		return err
 	}
-	if target, err = filepath.Abs(target); err != nil {
-		return err
-	}
-	staged, err := os.MkdirTemp(filepath.Dir(target), "."+filepath.Base(target)+"-")
+	lock, err := local.TryLockFolder(staged) // other runs must not remove it
 	if err != nil {
-		return err
+		return errors.Join(fmt.Errorf("lock %s: %w", staged, err), os.RemoveAll(staged))
 	}
-	err = m.stage(ctx, target, staged, files)
+	defer lock.Unlock()
+	err = m.stage(ctx, staged, files)
 	if err == nil {
-		err = swap(staged, target)
+		err = swap(staged, m.target)
 	}
 	return errors.Join(err, os.RemoveAll(staged))
 }
 
 // stage fills the new directory.
-func (m *maker) stage(ctx context.Context, target, staged string, files map[string][]byte) error {
-	if err := os.CopyFS(staged, os.DirFS(target)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (m *maker) stage(ctx context.Context, staged string, files map[string][]byte) error {
+	if err := os.CopyFS(staged, os.DirFS(m.target)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if tests := m.testsFrom(); tests != nil && tests != m.existing {
+	root, err := os.OpenRoot(staged) // links must not lead elsewhere
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	dirs := []string{manifestsDir, path.Dir(bundle.PropertiesFile)}
+	tests := m.testsFrom()
+	if tests != nil && tests != m.existing {
+		dirs = append(dirs, testsDir)
+	}
+	for _, dir := range dirs {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("%s: %w: want a directory, not a link that leads out of the bundle", m.result.Dir, err)
+		}
+	}
+	if slices.Contains(dirs, testsDir) {
 		if err := os.CopyFS(filepath.Join(staged, filepath.FromSlash(testsDir)), os.DirFS(filepath.Join(tests.Dir, filepath.FromSlash(testsDir)))); err != nil {
 			return err
 		}
 	}
-	if err := m.removeManifests(staged, files); err != nil {
+	if err := m.removeManifests(root, files); err != nil {
 		return err
 	}
 	for _, name := range m.result.Files {
-		at := filepath.Join(staged, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		if err := root.RemoveAll(name); err != nil { // also a link to another file of the bundle
 			return err
 		}
-		if err := os.RemoveAll(at); err != nil { // a link must not lead elsewhere
-			return err
-		}
-		if err := os.WriteFile(at, files[name], 0o644); err != nil { //nolint:gosec // manifests for anyone
+		if err := root.WriteFile(name, files[name], 0o644); err != nil {
 			return err
 		}
 	}
@@ -143,9 +205,9 @@ func (m *maker) stage(ctx context.Context, target, staged string, files map[stri
 }
 
 // removeManifests removes the manifests that the bundle no longer has.
-func (m *maker) removeManifests(staged string, files map[string][]byte) error {
-	entries, err := os.ReadDir(filepath.Join(staged, manifestsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (m *maker) removeManifests(staged *os.Root, files map[string][]byte) error {
+	entries, err := fs.ReadDir(staged.FS(), manifestsDir)
+	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
@@ -153,7 +215,7 @@ func (m *maker) removeManifests(staged string, files map[string][]byte) error {
 		if files[name] != nil || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(staged, filepath.FromSlash(name))); err != nil {
+		if err := staged.RemoveAll(name); err != nil {
 			return err
 		}
 		m.result.Removed = append(m.result.Removed, name)
