@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,8 @@ func newCatalogImage() *cobra.Command {
 		Use:   "image DIR",
 		Short: "Build the image of a catalog",
 		Long: `Build the image of the file-based catalog in DIR, from which a CatalogSource or a ClusterCatalog reads it.
-A catalog with problems is not built. The same catalog gives the same image.
+A catalog with problems is not built. The same catalog gives the same image. It has no command: a
+CatalogSource needs spec.grpcPodConfig.extractContent.catalogDir: /configs.
 
 The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push say.`,
 		Example: `  operon catalog image catalog --push registry.example.com/catalog:latest
@@ -55,10 +57,18 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 	return command
 }
 
-// catalogFiles returns the files of a catalog in the directory of the image. Links are no part of a catalog, and managers refuse them.
+// catalogFiles returns the files of a catalog in the directory of the image, and no others: anyone can read an image.
 func catalogFiles(dir string) ([]image.File, error) {
+	parts := map[string]bool{}
+	if err := catalog.Stream(dir, catalog.Visitor{File: func(path string) error {
+		name, err := filepath.Rel(dir, path)
+		parts[filepath.ToSlash(name)] = true
+		return err
+	}}); err != nil {
+		return nil, err
+	}
 	files, err := image.Tree(dir)
-	files = slices.DeleteFunc(files, func(file image.File) bool { return file.Link != "" })
+	files = slices.DeleteFunc(files, func(file image.File) bool { return !parts[file.Path] })
 	for i := range files {
 		files[i].Path = configsDir + "/" + files[i].Path
 	}
