@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -23,9 +24,9 @@ func newCatalogImage() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "image DIR",
 		Short: "Build the image of a catalog",
-		Long: `Build the image of the file-based catalog in DIR, from which a CatalogSource or a ClusterCatalog reads it.
-A catalog with problems is not built. The same catalog gives the same image. It has no command: a
-CatalogSource needs spec.grpcPodConfig.extractContent.catalogDir: /configs.
+		Long: `Build the image of the file-based catalog in DIR for a ClusterCatalog, or for a CatalogSource with
+spec.grpcPodConfig.extractContent, because the image has no command. A catalog with problems is not built.
+The same catalog gives the same image.
 
 The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push say.`,
 		Example: `  operon catalog image catalog --push registry.example.com/catalog:latest
@@ -60,19 +61,13 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 // catalogFiles returns the files of a catalog in the directory of the image, and no others: anyone can read an image.
 func catalogFiles(dir string) ([]image.File, error) {
 	parts := map[string]bool{}
-	if err := catalog.Stream(dir, catalog.Visitor{File: func(path string) error {
-		name, err := filepath.Rel(dir, path)
-		parts[filepath.ToSlash(name)] = true
-		return err
-	}}); err != nil {
-		return nil, err
-	}
-	files, err := image.Tree(dir)
-	files = slices.DeleteFunc(files, func(file image.File) bool { return !parts[file.Path] })
+	err := catalog.Stream(dir, catalog.Visitor{File: func(path string) error { parts[path] = true; return nil }})
+	files, failed := image.Tree(dir)
+	files = slices.DeleteFunc(files, func(file image.File) bool { return !parts[filepath.Join(dir, file.Path)] })
 	for i := range files {
 		files[i].Path = configsDir + "/" + files[i].Path
 	}
-	return readOnly(files), err
+	return readOnly(files), errors.Join(err, failed)
 }
 
 // readOnly returns files with the same modes wherever they come from, such as a checkout of somebody with another umask.
