@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -60,22 +59,18 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 
 // catalogFiles returns the files of a catalog in the directory of the image, and no others: anyone can read an image.
 func catalogFiles(dir string) ([]image.File, error) {
-	parts := map[string]bool{}
-	err := catalog.Stream(dir, catalog.Visitor{File: func(path string) error { parts[path] = true; return nil }})
-	files, failed := image.Tree(dir)
-	files = slices.DeleteFunc(files, func(file image.File) bool { return !parts[filepath.Join(dir, file.Path)] })
-	for i := range files {
-		files[i].Path = configsDir + "/" + files[i].Path
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; name the directory of the catalog", dir)
 	}
-	return readOnly(files), errors.Join(err, failed)
-}
-
-// readOnly returns files with the same modes wherever they come from, such as a checkout of somebody with another umask.
-func readOnly(files []image.File) []image.File {
-	for i := range files {
-		if files[i].Mode = 0o644; files[i].Folder {
-			files[i].Mode = 0o755
+	var files []image.File
+	err := catalog.Stream(dir, catalog.Visitor{File: func(path string) error {
+		relative, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
 		}
-	}
-	return files
+		file, err := image.FromDisk(configsDir+"/"+filepath.ToSlash(relative), 0o644, path)
+		files = append(files, file)
+		return err
+	}})
+	return files, err
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	helmchart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -89,10 +90,12 @@ func Package(o PackageOptions) (*Packaged, error) {
 	if signer != nil {
 		return made, os.Rename(archive+provenanceSuffix, made.Provenance)
 	}
-	if err := os.Remove(made.File + provenanceSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	earlier := made.File + provenanceSuffix
+	content, err := os.ReadFile(earlier)
+	if errors.Is(err, fs.ErrNotExist) || strings.Contains(string(content), made.Digest) { // that of the same archive
+		return made, nil
 	}
-	return made, nil
+	return made, os.Remove(earlier)
 }
 
 // complete reads an archive to its end, because Helm ignores errors when it closes the file, and flushes it to the disk.

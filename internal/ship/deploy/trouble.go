@@ -124,13 +124,18 @@ func notMade(message string) trouble {
 
 // troubleIn returns the trouble of a pod.
 func troubleIn(pod corev1.Pod) trouble {
+	var usual trouble // of the first container that will probably become ready
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		ends := func(one corev1.Container) bool { return one.Name == container.Name && one.RestartPolicy == nil }
+		ends := func(one corev1.Container) bool {
+			return one.Name == container.Name && (one.RestartPolicy == nil || *one.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+		}
 		if container.State.Running != nil && slices.ContainsFunc(pod.Spec.InitContainers, ends) {
 			continue // it never becomes ready
 		}
-		if found := troubleOfContainer(pod, container); found.text != "" {
+		if found := troubleOfContainer(pod, container); found.text != "" && !found.usual {
 			return found
+		} else if usual.text == "" {
+			usual = found
 		}
 	}
 	for _, condition := range pod.Status.Conditions {
@@ -138,7 +143,7 @@ func troubleIn(pod corev1.Pod) trouble {
 			return trouble{reason: "unscheduled", text: fmt.Sprintf("pod %s cannot be scheduled: %s", pod.Name, condition.Message)}
 		}
 	}
-	return trouble{}
+	return usual
 }
 
 func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) trouble {

@@ -82,6 +82,7 @@ func TestTroubleOfOtherContainers(t *testing.T) {
 		"the container setup exits right after startup, with exit code 137 (OOMKilled)":                    {{Name: "setup", State: killed}, operator},
 		"the container mesh exits right after startup: back-off 10s":                                       {{}, {Name: "mesh", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 10s"}}}},
 		"pod p runs, but is not ready: its probe /readyz fails, for example while webhooks are not served": {{Name: "setup", State: running}, {Name: "operator", State: running}},
+		"the operator exits right after startup: back-off 20s":                                             {{Name: "proxy", State: running}, {Name: "operator", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 20s"}}}},
 	} {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 		pod.Spec.InitContainers = []corev1.Container{{Name: "setup"}, {Name: "proxy", RestartPolicy: &always}}

@@ -122,24 +122,31 @@ func (m *maker) restore() error {
 		if !ours || !entry.IsDir() || !unfinished.MatchString(rest) {
 			continue
 		}
-		left := filepath.Join(parent, entry.Name())
-		staged, old := strings.CutSuffix(left, ".old")
-		lock, err := local.TryLockFolder(staged)
-		if errors.Is(err, local.ErrLocked) {
-			continue // its run is not finished
-		}
-		if err == nil {
-			lock.Unlock()
-		}
-		remove := os.RemoveAll
-		if _, err := os.Lstat(m.target); old && errors.Is(err, fs.ErrNotExist) {
-			remove = func(left string) error { return os.Rename(left, m.target) }
-		}
-		if err := remove(left); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := m.tidy(filepath.Join(parent, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// tidy removes a directory that a killed run left, or renames it to the bundle if that is missing.
+func (m *maker) tidy(left string) error {
+	staged, old := strings.CutSuffix(left, ".old")
+	_, err := os.Lstat(m.target)
+	missing := errors.Is(err, fs.ErrNotExist)
+	lock, err := local.TryLockFolder(staged)
+	switch {
+	case errors.Is(err, local.ErrLocked) && old && missing:
+		return fmt.Errorf("another process replaces %s: wait for its end", m.target)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil // its run may not be finished
+	case err == nil:
+		defer lock.Unlock()
+	}
+	if old && missing {
+		return os.Rename(left, m.target)
+	}
+	return os.RemoveAll(left)
 }
 
 // write writes the bundle to a new directory beside its own, and then renames it: the bundle is never there in part. Files that do not
@@ -154,10 +161,12 @@ func (m *maker) write(ctx context.Context, files map[string][]byte) error {
 		return err
 	}
 	lock, err := local.TryLockFolder(staged) // other runs must not remove it
-	if err != nil {
-		return errors.Join(fmt.Errorf("lock %s: %w", staged, err), os.RemoveAll(staged))
+	if errors.Is(err, local.ErrLocked) {
+		return fmt.Errorf("%s: %w: repeat the command", staged, err)
 	}
-	defer lock.Unlock()
+	if err == nil { // without a lock, other runs leave it alone
+		defer lock.Unlock()
+	}
 	err = m.stage(ctx, staged, files)
 	if err == nil {
 		err = swap(staged, m.target)
@@ -182,7 +191,7 @@ func (m *maker) stage(ctx context.Context, staged string, files map[string][]byt
 	}
 	for _, dir := range dirs {
 		if err := root.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("%s: %w: want a directory, not a link that leads out of the bundle", m.result.Dir, err)
+			return fmt.Errorf("%s: %w: want a directory, not a link that leads out of the bundle", filepath.Join(m.result.Dir, filepath.FromSlash(dir)), err)
 		}
 	}
 	if slices.Contains(dirs, testsDir) {
@@ -236,5 +245,8 @@ func swap(staged, target string) error {
 	if err := os.Rename(staged, target); err != nil {
 		return errors.Join(err, os.Rename(aside, target))
 	}
-	return os.RemoveAll(aside)
+	if err := os.Rename(aside, staged); err != nil { // what is removed in part must not be restored
+		return err
+	}
+	return os.RemoveAll(staged)
 }

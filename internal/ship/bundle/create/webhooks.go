@@ -136,8 +136,8 @@ func (m *maker) patched() (map[string]bool, error) {
 		}
 	}
 	var listed struct {
-		Patches               []crdPatch
-		PatchesStrategicMerge []string
+		Patches, PatchesJSON6902 []crdPatch
+		PatchesStrategicMerge    []string
 	}
 	if err := cmp.Or(err, yaml.Unmarshal(content, &listed)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -146,7 +146,7 @@ func (m *maker) patched() (map[string]bool, error) {
 		listed.Patches = append(listed.Patches, crdPatch{Path: one})
 	}
 	names := map[string]bool{}
-	for _, one := range listed.Patches {
+	for _, one := range slices.Concat(listed.Patches, listed.PatchesJSON6902) {
 		if err := m.addPatched(names, one, file); err != nil {
 			return nil, err
 		}
@@ -157,7 +157,7 @@ func (m *maker) patched() (map[string]bool, error) {
 // crdPatch is an entry of patches in a kustomization. Target.Name is a regular expression.
 type crdPatch struct {
 	Path, Patch string
-	Target      struct{ Kind, Name string }
+	Target      *struct{ Name, LabelSelector, AnnotationSelector string }
 }
 
 // addPatched adds the names of the CRDs to which a patch of a kustomization adds a conversion webhook.
@@ -175,7 +175,7 @@ func (m *maker) addPatched(names map[string]bool, one crdPatch, file string) err
 		content, file = read, name
 	}
 	var operations []struct{ Path string }
-	if yaml.Unmarshal(content, &operations) == nil { // a JSON patch
+	if yaml.Unmarshal(content, &operations) == nil && operations != nil { // a JSON patch
 		for _, operation := range operations {
 			if strings.HasPrefix(operation.Path, "/spec/conversion") {
 				return fmt.Errorf("%s: the JSON patch of %s is not read: write it as a strategic merge patch", file, operation.Path)
@@ -184,17 +184,21 @@ func (m *maker) addPatched(names map[string]bool, one crdPatch, file string) err
 		return nil
 	}
 	patches, err := project.Parse(file, content)
-	targeted := one.Target.Kind+one.Target.Name != ""
+	named, targeted := "", one.Target != nil
 	if targeted { // the patch need not name an object, and its name does not matter
 		patches = []project.Object{{Unstructured: &unstructured.Unstructured{}}}
 		err = yaml.Unmarshal(content, &patches[0].Object)
+		named = one.Target.Name
 	}
-	selected, wrong := regexp.Compile("^(?:" + cmp.Or(one.Target.Name, ".*") + ")$")
+	selected, wrong := regexp.Compile("^(?:" + cmp.Or(named, ".*") + ")$")
 	if err := errors.Join(err, wrong); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	for _, patch := range patches {
 		strategy, _, _ := unstructured.NestedString(patch.Object, "spec", "conversion", "strategy")
+		if targeted && one.Target.LabelSelector+one.Target.AnnotationSelector != "" && strategy == "Webhook" {
+			return fmt.Errorf("%s: the target of a patch of spec.conversion has a selector, which is not read: name the CRDs", file)
+		}
 		for _, crd := range m.project.CRDs {
 			applied := targeted && selected.MatchString(crd.GetName()) || !targeted && kube.IsCRD(patch.Unstructured) && patch.GetName() == crd.GetName()
 			names[crd.GetName()] = names[crd.GetName()] || applied && strategy == "Webhook"

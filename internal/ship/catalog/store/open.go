@@ -161,9 +161,15 @@ func (o Options) sweep(keep string) error {
 	if err != nil {
 		return err
 	}
-	ours := func(entry fs.DirEntry) bool { return entry.Type().IsRegular() && written.MatchString(entry.Name()) }
-	_, err = os.Lstat(filepath.Join(o.Dir, inputsFile))
-	if recorded, _ := readInputs(o.Dir); err == nil && recorded.Digest == "" && !slices.ContainsFunc(entries, ours) {
+	recorded, _ := readInputs(o.Dir)
+	both := func(name string) bool { // a cache has two files
+		stem, _, _ := strings.Cut(name, ".")
+		return stem == "" || fileExists(filepath.Join(o.Dir, stem+linesSuffix)) && fileExists(filepath.Join(o.Dir, stem+dataSuffix))
+	}
+	ours := func(entry fs.DirEntry) bool {
+		return entry.Type().IsRegular() && written.MatchString(entry.Name()) && (recorded.Digest != "" || both(entry.Name()))
+	}
+	if fileExists(filepath.Join(o.Dir, inputsFile)) && recorded.Digest == "" && !slices.ContainsFunc(entries, ours) {
 		return fmt.Errorf("%s is not of a cache: name another directory with --cache-dir", filepath.Join(o.Dir, inputsFile))
 	}
 	for _, entry := range entries {
@@ -174,4 +180,9 @@ func (o Options) sweep(keep string) error {
 		_ = os.Remove(filepath.Join(o.Dir, name)) // some systems keep files that are open; the next build removes them
 	}
 	return nil
+}
+
+func fileExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

@@ -14,10 +14,11 @@ import (
 func TestOtherFilesStay(t *testing.T) {
 	t.Parallel()
 	o := store.Options{Sources: []string{written(t, map[string]string{"till.yaml": till})}}
-	own := map[string]string{"log.jsonl": "{}", "a.cache": "a", ".part-list": "b", "0123456789abcdef.jsonl.bak": "c"}
+	own := map[string]string{"log.jsonl": "{}", "a.cache": "a", ".part-list": "b", "0123456789abcdef.jsonl.bak": "c", "fedcba9876543210.jsonl": "{}"}
 	o.Dir = written(t, own)
 	stale := filepath.Join(o.Dir, "0123456789abcdef.jsonl")
 	testaid.Write(t, stale, "")
+	testaid.Write(t, filepath.Join(o.Dir, "0123456789abcdef.cache"), "")
 	opened(t, o)
 	for name, content := range own {
 		if got := testaid.Read(t, filepath.Join(o.Dir, name)); got != content {
