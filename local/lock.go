@@ -20,9 +20,9 @@ var ErrLocked = errors.New("locked by another process")
 type Lock struct{ file *os.File }
 
 // TryLock acquires the lock at path, or returns ErrLocked. A lock file that its holder renames or removes is no longer
-// a lock.
+// a lock. A link at path is not followed: TryLock fails.
 func TryLock(path string) (*Lock, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,20 @@ func TestALockIsHeldByOne(t *testing.T) {
 	second.Unlock()
 }
 
+func TestALockIsNotALink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Symlink("elsewhere", filepath.Join(dir, "lock")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := TryLock(filepath.Join(dir, "lock")); !errors.Is(err, unix.ELOOP) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "elsewhere")); err == nil {
+		t.Error("the target of the link was created")
+	}
+}
+
 // If a file is locked that was opened before its holder renamed it, the lock has no effect: the next process locks
 // another file.
 func TestALockThatWasRenamedIsNone(t *testing.T) {

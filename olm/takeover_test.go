@@ -387,7 +387,7 @@ func TestHandBack(t *testing.T) {
 // and owners.
 func (l *left) isHandedBack(connection *kube.Client) {
 	l.Helper()
-	resources, err := connection.Deletable()
+	resources, _, err := connection.Deletable()
 	l.Must(err)
 	kinds := 0
 	for _, resource := range resources {

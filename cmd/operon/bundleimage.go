@@ -82,3 +82,13 @@ func bundleFiles(dir string) ([]image.File, error) {
 	}
 	return readOnly(files), nil
 }
+
+// readOnly returns files with the same modes wherever they come from, such as a checkout of somebody with another umask.
+func readOnly(files []image.File) []image.File {
+	for i := range files {
+		if files[i].Mode = 0o644; files[i].Folder {
+			files[i].Mode = 0o755
+		}
+	}
+	return files
+}

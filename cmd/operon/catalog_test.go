@@ -5,10 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/operon-framework/operon/internal/ship/catalog"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 func TestMistakesInCallsOfCatalog(t *testing.T) {
@@ -35,7 +37,7 @@ func TestMistakesInCallsOfCatalog(t *testing.T) {
 	}
 }
 
-// Images are made of catalogs without problems. Links are left out of a catalog, and refused in a bundle.
+// Images are made of catalogs without problems. Links and other files are left out of a catalog. Links are refused in a bundle.
 func TestImagesOfCatalogs(t *testing.T) {
 	t.Parallel()
 	dir, out := filepath.Join(t.TempDir(), "catalog"), filepath.Join(t.TempDir(), "image.tar")
@@ -45,11 +47,22 @@ func TestImagesOfCatalogs(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "bell", "link")); err != nil {
 		t.Fatal(err)
 	}
+	for name, content := range map[string]string{".git/config": "token", ".env": "token", ".indexignore": "notes\n", "notes/a.yaml": "token"} {
+		testaid.Write(t, filepath.Join(dir, name), content)
+	}
 	if got := operon(t, "catalog", "image", dir, "--image", "catalog:1", "--tar", out); got.code != 0 {
 		t.Errorf("exit %d\n%s", got.code, got.stderr)
 	}
 	if archive, err := os.ReadFile(out); err != nil || strings.Contains(string(archive), "passwd") {
 		t.Errorf("the image contains the link, or cannot be read: %v", err)
+	}
+	files, err := catalogFiles(dir)
+	var paths []string
+	for _, one := range files {
+		paths = append(paths, one.Path)
+	}
+	if want := []string{"configs/bell/catalog.yaml", "configs/lamp-operator/catalog.yaml"}; err != nil || !slices.Equal(paths, want) {
+		t.Errorf("the image has the files %q, %v", paths, err)
 	}
 	file := filepath.Join(dir, "bell", "catalog.yaml")
 	content, err := os.ReadFile(file)

@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +23,9 @@ func newCatalogImage() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "image DIR",
 		Short: "Build the image of a catalog",
-		Long: `Build the image of the file-based catalog in DIR, from which a CatalogSource or a ClusterCatalog reads it.
-A catalog with problems is not built. The same catalog gives the same image.
+		Long: `Build the image of the file-based catalog in DIR for a ClusterCatalog, or for a CatalogSource with
+spec.grpcPodConfig.extractContent, because the image has no command. A catalog with problems is not built.
+The same catalog gives the same image.
 
 The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push say.`,
 		Example: `  operon catalog image catalog --push registry.example.com/catalog:latest
@@ -55,22 +57,20 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 	return command
 }
 
-// catalogFiles returns the files of a catalog in the directory of the image. Links are no part of a catalog, and managers refuse them.
+// catalogFiles returns the files of a catalog in the directory of the image, and no others: anyone can read an image.
 func catalogFiles(dir string) ([]image.File, error) {
-	files, err := image.Tree(dir)
-	files = slices.DeleteFunc(files, func(file image.File) bool { return file.Link != "" })
-	for i := range files {
-		files[i].Path = configsDir + "/" + files[i].Path
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; name the directory of the catalog", dir)
 	}
-	return readOnly(files), err
-}
-
-// readOnly returns files with the same modes wherever they come from, such as a checkout of somebody with another umask.
-func readOnly(files []image.File) []image.File {
-	for i := range files {
-		if files[i].Mode = 0o644; files[i].Folder {
-			files[i].Mode = 0o755
+	var files []image.File
+	err := catalog.Stream(dir, catalog.Visitor{File: func(path string) error {
+		relative, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
 		}
-	}
-	return files
+		file, err := image.FromDisk(configsDir+"/"+filepath.ToSlash(relative), 0o644, path)
+		files = append(files, file)
+		return err
+	}})
+	return files, err
 }

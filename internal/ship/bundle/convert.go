@@ -47,6 +47,7 @@ func Convert(ctx context.Context, dir, out string) ([]Conversion, error) {
 	}
 	var all []Conversion
 	var problems []error
+	from := map[string]string{}
 	for _, at := range found.Packages {
 		p, err := ReadPackage(at)
 		if err != nil {
@@ -58,7 +59,7 @@ func Convert(ctx context.Context, dir, out string) ([]Conversion, error) {
 			if b.CSV != nil {
 				b.Channels, b.DefaultChannel = inChannels[b.CSV.Name], p.DefaultChannel
 			}
-			made, err := b.convert(set, out)
+			made, err := b.convert(set, out, from)
 			all, problems = append(all, made), append(problems, err)
 		}
 	}
@@ -71,7 +72,7 @@ func Convert(ctx context.Context, dir, out string) ([]Conversion, error) {
 			problems = append(problems, fmt.Errorf("%s is one version of a package in the older layout: convert the directory with its *%s file", at, packageSuffix))
 			continue
 		}
-		made, err := b.convert(set, out)
+		made, err := b.convert(set, out, from)
 		all, problems = append(all, made), append(problems, err)
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -103,8 +104,8 @@ func (p *Package) ChannelsByCSV() map[string][]string {
 	return all
 }
 
-// convert adds the files of the converted bundle to a set.
-func (b *Bundle) convert(set *changes.Set, out string) (Conversion, error) {
+// convert adds the files of the converted bundle to a set. from has the directories of the bundles before, by those of the new ones.
+func (b *Bundle) convert(set *changes.Set, out string, from map[string]string) (Conversion, error) {
 	if len(b.Problems) > 0 {
 		return Conversion{}, errors.Join(asErrors(b.Problems)...)
 	}
@@ -117,6 +118,10 @@ func (b *Bundle) convert(set *changes.Set, out string) (Conversion, error) {
 		return made, fmt.Errorf("%s: spec.version: %q cannot be the name of a directory", b.at("spec.version"), version)
 	}
 	dir := path.Join(b.Package, version)
+	if other := from[dir]; other != "" {
+		return made, fmt.Errorf("%s: the version %s of the package %s is also in %s: convert one of them", b.Dir, version, b.Package, other)
+	}
+	from[dir] = b.Dir
 	made.Dir = filepath.Join(out, filepath.FromSlash(dir))
 	for _, file := range slices.Sorted(maps.Keys(b.manifests)) {
 		content, err := b.converted(file, &made)
@@ -147,7 +152,7 @@ func (b *Bundle) copyRest(set *changes.Set, dir string) error {
 	}
 	defer root.Close()
 	for _, top := range []string{metadataDir, path.Dir(testsDir)} {
-		err := fs.WalkDir(root.FS(), top, func(file string, entry fs.DirEntry, err error) error {
+		if err := fs.WalkDir(root.FS(), top, func(file string, entry fs.DirEntry, err error) error {
 			if file == top && errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -168,8 +173,7 @@ func (b *Bundle) copyRest(set *changes.Set, dir string) error {
 				set.Create(path.Join(dir, file), content)
 			}
 			return err
-		})
-		if err != nil {
+		}); err != nil {
 			return err
 		}
 	}
@@ -206,8 +210,7 @@ func (b *Bundle) converted(file string, made *Conversion) ([]byte, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", object.Place(), err)
 			}
-			written = current
-			made.Changes = append(made.Changes, change)
+			written, made.Changes = current, append(made.Changes, change)
 		}
 		document, err := project.Write(written)
 		if err != nil {

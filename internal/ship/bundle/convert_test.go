@@ -132,6 +132,23 @@ func TestConvertWritesNothingOnErrors(t *testing.T) {
 	}
 }
 
+// Two bundles of one version are not mixed.
+func TestConvertTwice(t *testing.T) {
+	t.Parallel()
+	dir, out := t.TempDir(), t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS("testdata/lamp")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := bundle.Convert(t.Context(), dir, out); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "b")+": the version 1.1.0 of the package lamp-operator is also in "+filepath.Join(dir, "a")) {
+		t.Errorf("the error is %v", err)
+	}
+	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
+		t.Errorf("written: %v, %v", left, err)
+	}
+}
+
 // An API server accepts a converted definition, and preserves the same fields as before: those that no schema mentions.
 func TestConvertedDefinitions(t *testing.T) {
 	t.Parallel()

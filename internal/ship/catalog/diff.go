@@ -40,7 +40,7 @@ func Diff(before, after *Catalog) []Change {
 			d.add(false, "the package is new: %s, default channel %s", plural.Count(len(p.Bundles), "bundle"), p.DefaultChannel)
 		}
 	}
-	slices.SortStableFunc(d.changes, func(a, b Change) int { return compareNames(a.Package, b.Package) })
+	slices.SortStableFunc(d.changes, func(a, b Change) int { return strings.Compare(a.Package, b.Package) })
 	return d.changes
 }
 

@@ -142,7 +142,7 @@ func (p Problem) Error() string {
 
 // Package returns the package with a name, or nil.
 func (c *Catalog) Package(name string) *Package {
-	i, found := slices.BinarySearchFunc(c.Packages, name, func(p *Package, name string) int { return compareNames(p.Name, name) })
+	i, found := slices.BinarySearchFunc(c.Packages, name, func(p *Package, name string) int { return strings.Compare(p.Name, name) })
 	if !found {
 		return nil
 	}

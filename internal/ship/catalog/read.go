@@ -59,8 +59,6 @@ func empty(dir string) error {
 	return fmt.Errorf("%s has no catalog in it: want files .yaml or .json with objects of the schemas %s, %s and %s", dir, packageSchema, channelSchema, bundleSchema)
 }
 
-func compareNames(a, b string) int { return strings.Compare(a, b) }
-
 type reader struct {
 	dir      string
 	files    fs.FS
@@ -77,7 +75,7 @@ func (r *reader) finish() {
 	for _, p := range r.packages {
 		r.catalog.Packages = append(r.catalog.Packages, p)
 	}
-	slices.SortFunc(r.catalog.Packages, func(a, b *Package) int { return compareNames(a.Name, b.Name) })
+	slices.SortFunc(r.catalog.Packages, func(a, b *Package) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func (r *reader) walk() error {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/operon-framework/operon/internal/tools/changes"
@@ -17,7 +19,7 @@ const othersFile = "others"
 
 // Save writes the catalog to a directory: a directory for each package, with a file catalog.yaml or catalog.json. Packages that the
 // catalog does not have stay. Of a file that is replaced, in either format, the objects with other schemas stay, and the deprecations of what
-// the package still has. It fails if such a file cannot be read.
+// the package still has. It fails if such a file cannot be read or has another package, and if a package is also in a file that stays.
 func (c *Catalog) Save(ctx context.Context, dir, format string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -26,10 +28,25 @@ func (c *Catalog) Save(ctx context.Context, dir, format string) error {
 	if err != nil {
 		return err
 	}
-	s := &saver{dir: dir, format: format, set: set}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	s := &saver{dir: dir, format: format, files: root.FS(), set: set}
+	elsewhere := func(one Located) error {
+		own := filepath.ToSlash(filepath.Join(dir, one.Package, "catalog."))
+		if c.Package(one.Package) == nil || !slices.Contains(schemas[:3], one.Schema) || slices.Contains([]string{own + YAML, own + JSON}, one.At.File) {
+			return nil
+		}
+		return fmt.Errorf("%s: the package %s would also be in %s: move the object there, or remove it", one.At, one.Package, own+format)
+	}
+	if err := (&reader{dir: dir, files: s.files, visitor: &Visitor{Object: elsewhere, Problem: func(Problem) {}}}).walk(); err != nil {
+		return err
+	}
 	for _, p := range c.Packages {
 		var content bytes.Buffer
-		old, err := s.replace(path.Join(p.Name, "catalog"))
+		old, err := s.replace(path.Join(p.Name, "catalog"), p.Name)
 		if err != nil {
 			return err
 		}
@@ -51,17 +68,13 @@ func (c *Catalog) Save(ctx context.Context, dir, format string) error {
 // saver is the state of one Save.
 type saver struct {
 	dir, format string
+	files       fs.FS
 	set         *changes.Set
 }
 
-// replace returns what a file has, in either format, and removes the one of the other format.
-func (s *saver) replace(name string) (*Catalog, error) {
-	root, err := os.OpenRoot(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	r := &reader{dir: s.dir, files: root.FS(), catalog: &Catalog{}, packages: map[string]*Package{}}
+// replace returns what a file of a package, or of none, has in either format, and removes the one of the other format.
+func (s *saver) replace(name, of string) (*Catalog, error) {
+	r := &reader{dir: s.dir, files: s.files, catalog: &Catalog{}, packages: map[string]*Package{}}
 	for _, format := range []string{YAML, JSON} {
 		file := name + "." + format
 		if err := r.file(file); errors.Is(err, fs.ErrNotExist) {
@@ -77,6 +90,14 @@ func (s *saver) replace(name string) (*Catalog, error) {
 	var problems []error
 	for _, one := range r.catalog.AllProblems() {
 		problems = append(problems, one)
+	}
+	for _, one := range r.catalog.Packages {
+		if one.Name != of {
+			problems = append(problems, fmt.Errorf("%s.* is replaced, and has the package %s, too: move it to another file", filepath.Join(s.dir, name), one.Name))
+		}
+	}
+	for i := range r.catalog.Others {
+		r.catalog.Others[i].Package = of // wherever it belongs, it stays in the file
 	}
 	return r.catalog, errors.Join(problems...)
 }
@@ -100,19 +121,16 @@ func (p *Package) with(old *Package) *Package {
 func (s *saver) others(c *Catalog) error {
 	var own []Object
 	for _, one := range c.Others {
-		if one.Package == "" || c.Package(one.Package) == nil {
+		if c.Package(one.Package) == nil {
 			own = append(own, Object{Raw: one.Raw})
 		}
 	}
 	if len(own) == 0 {
 		return nil
 	}
-	old, err := s.replace(othersFile)
+	old, err := s.replace(othersFile, "")
 	if err != nil {
 		return err
-	}
-	for i := range old.Others {
-		old.Others[i].Package = ""
 	}
 	var content bytes.Buffer
 	if err := writeOthers(&content, s.format, "", own, old.Others); err != nil {

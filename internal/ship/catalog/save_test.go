@@ -45,6 +45,30 @@ func TestSaveKeeps(t *testing.T) {
 	}
 }
 
+// Objects of a file that is replaced stay, or are an error, and a package that another file has is not written a second time.
+func TestSaveLosesNothing(t *testing.T) {
+	t.Parallel()
+	newer := read(t, map[string]string{"a.yaml": till + "---\n{schema: example.free, text: new}\n"})
+	for name, test := range map[string]struct{ file, content, want string }{
+		"objects of none":    {"till/catalog.yaml", till + "---\n{schema: example.free, text: free}\n", ""},
+		"objects of another": {"till/catalog.yaml", "{schema: example.free, package: other, text: free}\n", ""},
+		"deprecations":       {"till/old.yaml", "{schema: olm.deprecations, package: till, entries: [{reference: {schema: olm.package}, message: free}]}\n", ""},
+		"another package":    {"till/catalog.json", `{"schema": "olm.channel", "package": "other", "name": "free"}`, "till/catalog.* is replaced, and has the package other, too"},
+		"package in others":  {"others.yaml", "{schema: olm.package, name: other}\n", "others.* is replaced, and has the package other, too"},
+		"one file":           {"index.yaml", "---\n{schema: olm.package, name: other}\n---\n" + `{"schema": "olm.package", "name": "till"}`, "index.yaml:4:1: the package till would also be in "},
+		"split files":        {"till/channels/stable.yaml", "{schema: olm.channel, package: till, name: stable}\n", "till/channels/stable.yaml:1:1: the package till would also be in "},
+		"another extension":  {"till/catalog.yml", "{schema: olm.bundle, package: till, name: till.v1.0.0}\n", "till/catalog.yml:1:1: the package till would also be in "},
+	} {
+		dir := t.TempDir()
+		testaid.Write(t, filepath.Join(dir, test.file), test.content)
+		err := newer.Save(t.Context(), dir, catalog.YAML)
+		got := testaid.Read(t, filepath.Join(dir, test.file))
+		if test.want == "" && (err != nil || !strings.Contains(got, "free")) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || got != test.content) {
+			t.Errorf("%s: the error is %v, the file is\n%s", name, err, got)
+		}
+	}
+}
+
 // Mistakes in bundles name their places.
 func TestRenderRejects(t *testing.T) {
 	t.Parallel()

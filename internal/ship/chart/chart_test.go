@@ -298,7 +298,12 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	earlier := testaid.Read(t, made.Provenance)
 	again := packaged(t, chart.PackageOptions{Dir: source(t), Version: "1.2.0+build.3", AppVersion: "9", To: filepath.Dir(made.File)})
+	if _, err := os.Stat(made.Provenance); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the signature of an earlier archive stays: %v", err)
+	}
+	testaid.Write(t, made.Provenance, earlier)
 	if _, err := chart.Push(t.Context(), again.File, to, func(string) {}); err == nil || !strings.Contains(err.Error(), ".prov is not for this archive") {
 		t.Errorf("with the signature of an earlier archive: %v", err)
 	}

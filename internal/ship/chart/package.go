@@ -1,12 +1,15 @@
 package chart
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	helmchart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -45,7 +48,8 @@ type Packaged struct {
 }
 
 // Package writes NAME-VERSION.tgz, and NAME-VERSION.tgz.prov with a key. The same chart gives the same archive: its times are that of
-// SOURCE_DATE_EPOCH, or 1970. An existing archive is replaced only when the new files are complete.
+// SOURCE_DATE_EPOCH, or 1970. An existing archive is replaced only when the new files are complete. A provenance file of an earlier archive
+// does not stay.
 func Package(o PackageOptions) (*Packaged, error) {
 	loaded, err := o.load()
 	if err != nil {
@@ -67,6 +71,9 @@ func Package(o PackageOptions) (*Packaged, error) {
 	if err != nil {
 		return nil, fmt.Errorf("package the chart %s: %w", o.Dir, err)
 	}
+	if err := complete(archive); err != nil {
+		return nil, fmt.Errorf("package the chart %s: the archive in %s is not complete, perhaps because the disk is full: %w", o.Dir, filepath.Join(o.To, "."), err)
+	}
 	made := &Packaged{Name: loaded.Name(), Version: loaded.Metadata.Version, File: filepath.Join(o.To, filepath.Base(archive))}
 	if made.Digest, err = provenance.DigestFile(archive); err != nil {
 		return nil, err
@@ -76,11 +83,36 @@ func Package(o PackageOptions) (*Packaged, error) {
 			return nil, fmt.Errorf("sign the chart %s: %w", o.Dir, err)
 		}
 		made.Provenance = made.File + provenanceSuffix
-		if err := os.Rename(archive+provenanceSuffix, made.Provenance); err != nil {
-			return nil, err
-		}
 	}
-	return made, os.Rename(archive, made.File)
+	if err := os.Rename(archive, made.File); err != nil {
+		return nil, err
+	}
+	if signer != nil {
+		return made, os.Rename(archive+provenanceSuffix, made.Provenance)
+	}
+	earlier := made.File + provenanceSuffix
+	content, err := os.ReadFile(earlier)
+	if errors.Is(err, fs.ErrNotExist) || strings.Contains(string(content), made.Digest) { // that of the same archive
+		return made, nil
+	}
+	return made, os.Remove(earlier)
+}
+
+// complete reads an archive to its end, because Helm ignores errors when it closes the file, and flushes it to the disk.
+func complete(archive string) error {
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, plain); err != nil {
+		return err
+	}
+	return file.Sync()
 }
 
 // provenanceSuffix is what the name of a provenance file has in addition to that of its archive.

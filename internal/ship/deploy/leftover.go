@@ -128,11 +128,14 @@ func labelled(key string, value any) map[string]any {
 // inside returns the objects in a namespace that Kubernetes did not create automatically.
 func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error) {
 	c.Refresh() // CustomResourceDefinitions are gone
-	kinds, err := c.Deletable()
+	kinds, unknown, err := c.Deletable()
 	if err != nil {
 		return nil, err
 	}
 	var all []string
+	for _, group := range unknown {
+		all = append(all, "objects of "+group+", which does not answer")
+	}
 	for _, kind := range kinds {
 		if !kind.Namespaced {
 			continue

@@ -124,9 +124,18 @@ func notMade(message string) trouble {
 
 // troubleIn returns the trouble of a pod.
 func troubleIn(pod corev1.Pod) trouble {
+	var usual trouble // of the first container that will probably become ready
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if found := troubleOfContainer(pod, container); found.text != "" {
+		ends := func(one corev1.Container) bool {
+			return one.Name == container.Name && (one.RestartPolicy == nil || *one.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+		}
+		if container.State.Running != nil && slices.ContainsFunc(pod.Spec.InitContainers, ends) {
+			continue // it never becomes ready
+		}
+		if found := troubleOfContainer(pod, container); found.text != "" && !found.usual {
 			return found
+		} else if usual.text == "" {
+			usual = found
 		}
 	}
 	for _, condition := range pod.Status.Conditions {
@@ -134,7 +143,7 @@ func troubleIn(pod corev1.Pod) trouble {
 			return trouble{reason: "unscheduled", text: fmt.Sprintf("pod %s cannot be scheduled: %s", pod.Name, condition.Message)}
 		}
 	}
-	return trouble{}
+	return usual
 }
 
 func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) trouble {
@@ -155,6 +164,17 @@ func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) troubl
 	return trouble{reason: waiting.Reason, text: fmt.Sprintf("pod %s is waiting: %s%s", pod.Name, waiting.Reason, said(waiting.Message))}
 }
 
+// operatorContainer is the name of the operator's container. Webhooks of the cluster may inject others.
+const operatorContainer = "operator"
+
+// subject names a container in messages.
+func subject(container string) string {
+	if container == operatorContainer {
+		return "the operator"
+	}
+	return "the container " + container
+}
+
 // crash returns the trouble of a container that ends repeatedly.
 func crash(pod corev1.Pod, container corev1.ContainerStatus, message string) trouble {
 	found := trouble{reason: "crash", lasting: true, pod: pod.Name, container: container.Name, previous: true}
@@ -162,14 +182,14 @@ func crash(pod corev1.Pod, container corev1.ContainerStatus, message string) tro
 		found.text = endOf(pod, container.Name, ended)
 		return found
 	}
-	found.text = "the operator exits right after startup" + said(message) + advice(message)
+	found.text = subject(container.Name) + " exits right after startup" + said(message) + advice(message)
 	return found
 }
 
 // endOf describes how a container ended.
 func endOf(pod corev1.Pod, container string, ended *corev1.ContainerStateTerminated) string {
-	text := fmt.Sprintf("the operator exits right after startup, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message))
-	if ended.Reason != outOfMemory {
+	text := fmt.Sprintf("%s exits right after startup, with exit code %d (%s)%s%s", subject(container), ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message))
+	if ended.Reason != outOfMemory || container != operatorContainer {
 		return text
 	}
 	for _, one := range pod.Spec.Containers {
@@ -192,6 +212,8 @@ func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble 
 			reason: "crash", pod: pod.Name, container: container.Name,
 			text: endOf(pod, container.Name, ended),
 		}
+	case container.State.Running != nil && !container.Ready && container.Name != operatorContainer:
+		return trouble{reason: "unready", usual: true, pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs, but its container %s is not ready", pod.Name, container.Name)}
 	case container.State.Running != nil && !container.Ready:
 		return trouble{reason: "unready", usual: true, pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs, but is not ready: its probe /readyz fails, for example while webhooks are not served", pod.Name)}
 	}

@@ -15,7 +15,7 @@ import (
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	waiting := func(reason, message string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Image: "web:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+		return corev1.ContainerStatus{Name: "operator", Image: "web:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
 	}
 	ended := func(message string) corev1.ContainerStatus {
 		status := waiting("CrashLoopBackOff", "back-off 10s")
@@ -23,7 +23,6 @@ func TestTrouble(t *testing.T) {
 		return status
 	}
 	killed := waiting("CrashLoopBackOff", "back-off 10s")
-	killed.Name = "operator"
 	killed.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
 	unpulled := func(message string) corev1.ContainerStatus { return waiting("ErrImagePull", message) }
 	for name, test := range map[string]struct {
@@ -43,7 +42,7 @@ func TestTrouble(t *testing.T) {
 		"root":               {waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"), "the image must specify a numeric user other than 0", true},
 		"starting":           {waiting("ContainerCreating", ""), "", false},
 		"something unknown":  {waiting("Strange", "thing"), "pod p is waiting: Strange: thing", false},
-		"running, not ready": {corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "pod p runs, but is not ready", false},
+		"running, not ready": {corev1.ContainerStatus{Name: "operator", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "pod p runs, but is not ready: its probe /readyz fails", false},
 		"ready":              {corev1.ContainerStatus{Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "", false},
 	} {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{test.status}}}
@@ -65,6 +64,32 @@ func TestTrouble(t *testing.T) {
 		deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: message}}
 		if got := troubleOf(deployment, nil); !strings.Contains(got.text, want) || !got.lasting {
 			t.Errorf("%s: %+v", message, got)
+		}
+	}
+}
+
+// Trouble of containers that webhooks inject is not that of the operator. An init container that runs is no trouble.
+func TestTroubleOfOtherContainers(t *testing.T) {
+	t.Parallel()
+	always := corev1.ContainerRestartPolicyAlways
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	killed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}
+	operator := corev1.ContainerStatus{Name: "operator", Ready: true, State: running}
+	for want, statuses := range map[string][2]corev1.ContainerStatus{
+		"": {{Name: "setup", State: running}, operator},
+		"pod p runs, but its container proxy is not ready":                                                 {{Name: "proxy", State: running}, operator},
+		"pod p runs, but its container mesh is not ready":                                                  {{Name: "setup", State: running}, {Name: "mesh", State: running}},
+		"the container setup exits right after startup, with exit code 137 (OOMKilled)":                    {{Name: "setup", State: killed}, operator},
+		"the container mesh exits right after startup: back-off 10s":                                       {{}, {Name: "mesh", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 10s"}}}},
+		"pod p runs, but is not ready: its probe /readyz fails, for example while webhooks are not served": {{Name: "setup", State: running}, {Name: "operator", State: running}},
+		"the operator exits right after startup: back-off 20s":                                             {{Name: "proxy", State: running}, {Name: "operator", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 20s"}}}},
+	} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+		pod.Spec.InitContainers = []corev1.Container{{Name: "setup"}, {Name: "proxy", RestartPolicy: &always}}
+		pod.Spec.Containers = []corev1.Container{{Name: "operator"}, {Name: "mesh"}}
+		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = statuses[:1], statuses[1:]
+		if got := troubleOf(&appsv1.Deployment{}, []corev1.Pod{pod}); got.text != want {
+			t.Errorf("%q, want %q", got.text, want)
 		}
 	}
 }

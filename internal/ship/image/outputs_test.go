@@ -125,6 +125,29 @@ func TestAnArchiveIsWrittenByOne(t *testing.T) {
 	}
 }
 
+// A link with the name of a part, such as one in a repository, is replaced. What it leads to stays.
+func TestPartsThatAreLinks(t *testing.T) {
+	t.Parallel()
+	outside, file := filepath.Join(t.TempDir(), "keys"), filepath.Join(t.TempDir(), "index.yaml")
+	write(t, outside, "mine")
+	if err := os.Symlink(outside, partOf(file)); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(file, 0o644, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{outside: "mine", file: "new"} {
+		info, failed := os.Lstat(path)
+		content, err := os.ReadFile(path)
+		if err := errors.Join(failed, err); err != nil || !info.Mode().IsRegular() || string(content) != want {
+			t.Errorf("%s is %q, %v", path, content, err)
+		}
+	}
+	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() == 0o644 {
+		t.Errorf("its mode changed, or %v", err)
+	}
+}
+
 func TestAFullDiskLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,8 +20,7 @@ func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) erro
 		return err
 	}
 	defer lock.Unlock()
-	err = write(file)
-	if err = errors.Join(err, file.Close()); err == nil {
+	if err = errors.Join(write(file), file.Close()); err == nil {
 		err = os.Rename(part, path)
 	}
 	if err != nil {
@@ -41,6 +40,9 @@ func partOf(path string) string {
 
 // openPart opens an empty part. It fails if another process is writing to it.
 func openPart(part string, mode fs.FileMode) (*os.File, *local.Lock, error) {
+	if info, err := os.Lstat(part); err == nil && !info.Mode().IsRegular() {
+		_ = os.Remove(part) // a link, which would lead elsewhere; if it stays, it cannot be opened
+	}
 	lock, err := local.TryLock(part)
 	if errors.Is(err, local.ErrLocked) {
 		return nil, nil, fmt.Errorf("another process is writing %s", part)
@@ -48,7 +50,7 @@ func openPart(part string, mode fs.FileMode) (*os.File, *local.Lock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|noFollow, mode)
 	if err == nil {
 		err = file.Chmod(mode)
 	}

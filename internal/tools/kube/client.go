@@ -206,23 +206,26 @@ type Resource struct {
 }
 
 // Deletable returns all kinds whose objects can be listed and deleted, each in its preferred version. Kinds of an
-// aggregated API that does not answer are left out.
-func (c *Client) Deletable() ([]Resource, error) {
+// aggregated API that does not answer are left out. Their groups are unknown.
+func (c *Client) Deletable() (all []Resource, unknown []string, err error) {
 	lists, err := c.discovery.ServerPreferredResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("list the kinds of the API server: %w", err)
+	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if err != nil && !partly {
+		return nil, nil, fmt.Errorf("list the kinds of the API server: %w", err)
 	}
-	var all []Resource
+	for version := range failed {
+		unknown = append(unknown, version.Group)
+	}
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, resource := range list.APIResources {
 			all = append(all, Resource{version.WithResource(resource.Name), resource.Namespaced})
 		}
 	}
-	return all, nil
+	return all, unknown, nil
 }
 
 // SetLabel labels an object.

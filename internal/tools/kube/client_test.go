@@ -115,7 +115,7 @@ func TestKinds(t *testing.T) {
 	if err := c.Place(namespace, "default"); err != nil || namespace.GetNamespace() != "" {
 		t.Errorf("a namespace is in %q, %v", namespace.GetNamespace(), err)
 	}
-	all, err := c.Deletable()
+	all, _, err := c.Deletable()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ const listers = 16
 // children returns the objects that an operator has created for a custom resource: those that have it as owner, in an owner reference, in a
 // label of Operon, or in annotations of Operator SDK, which objects in other namespaces have.
 func (t *test) children(ctx context.Context, owner *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	kinds, err := t.running.Client().Deletable()
+	kinds, _, err := t.running.Client().Deletable()
 	if err != nil {
 		return nil, err
 	}

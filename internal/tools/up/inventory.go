@@ -53,7 +53,7 @@ func takeInventory(ctx context.Context, config *rest.Config, project string) (*i
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := client.Deletable()
+	kinds, _, err := client.Deletable()
 	if err != nil {
 		return nil, err
 	}

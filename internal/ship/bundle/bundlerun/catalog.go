@@ -22,6 +22,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/catalog"
 	"github.com/operon-framework/operon/internal/ship/catalog/edit"
 	"github.com/operon-framework/operon/internal/tools/olm"
+	"github.com/operon-framework/operon/internal/tools/olm/change"
 )
 
 // key is the key of the catalog in the binary data of the ConfigMap.
@@ -90,6 +91,9 @@ func (r *run) current(ctx context.Context, dir string) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("read the ConfigMap %s/%s: %w", r.Namespace, r.made.Catalog, err)
 	}
+	if found.GetLabels()[change.LabelRun] != r.made.Package {
+		return false, r.foreign("ConfigMap")
+	}
 	content, err := unpack(found)
 	if err != nil {
 		return false, fmt.Errorf("ConfigMap %s/%s: %w; delete it and the CatalogSource of the same name to begin again", r.Namespace, r.made.Catalog, err)
@@ -99,6 +103,11 @@ func (r *run) current(ctx context.Context, dir string) (bool, error) {
 		return false, err
 	}
 	return true, os.WriteFile(filepath.Join(into, "catalog.json"), content, 0o600)
+}
+
+// foreign is the error for an object that another client created.
+func (r *run) foreign(kind string) error {
+	return fmt.Errorf("the %s %s/%s exists, and `operon bundle run` did not create it for the package %s: remove it, or use another namespace", kind, r.Namespace, r.made.Catalog, r.made.Package)
 }
 
 // add adds the bundle to the catalog in a directory, unless it has it already.

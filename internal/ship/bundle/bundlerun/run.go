@@ -129,6 +129,11 @@ func (r *run) check(ctx context.Context) error {
 			return fmt.Errorf("the Subscription %s/%s is for another package, %s: use another namespace", r.Namespace, one.Name, one.Spec.Name)
 		}
 	}
+	for i := range r.state.Catalogs {
+		if one := &r.state.Catalogs[i]; one.Namespace == r.Namespace && one.Name == r.made.Catalog && one.Labels[change.LabelRun] != r.made.Package {
+			return r.foreign("CatalogSource")
+		}
+	}
 	if r.channel() == "" {
 		return fmt.Errorf("%s names no channels: `operon bundle lint` says where to name them", r.made.CSV)
 	}

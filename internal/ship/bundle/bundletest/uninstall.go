@@ -199,7 +199,7 @@ const listers = 16
 
 // list returns the objects of the cluster that count as left if they are new.
 func (t *test) list(ctx context.Context) (objects, error) {
-	kinds, err := t.client.Deletable()
+	kinds, _, err := t.client.Deletable()
 	if err != nil {
 		return nil, err
 	}

@@ -100,6 +100,8 @@ type maker struct {
 	result  *Result
 	// previous is the bundle that this one replaces, and existing the one in its directory. They are nil if there is none.
 	previous, existing *bundle.Bundle
+	// target is the directory of the bundle, absolute and without links.
+	target string
 }
 
 // prepare reads the project and the previous bundle, and completes the options.
@@ -195,6 +197,11 @@ func (m *maker) follow() error {
 	previous, err := bundle.Read(m.options.Previous)
 	if err != nil {
 		return err
+	}
+	for _, problem := range previous.Problems {
+		if metadata := filepath.Join(m.options.Previous, path.Dir(bundle.PropertiesFile)); strings.HasPrefix(problem.At.File, filepath.ToSlash(metadata)+"/") {
+			return fmt.Errorf("--previous: %w", problem) // its channels, annotations and dependencies would be lost
+		}
 	}
 	if previous.CSV == nil {
 		return fmt.Errorf("%s has no ClusterServiceVersion: name the bundle of the version that this one replaces", m.options.Previous)

@@ -371,18 +371,22 @@ func TestBadInput(t *testing.T) {
 	if err := os.Remove(filepath.Join(bound, "config/rbac/role.yaml")); err != nil {
 		t.Fatal(err)
 	}
+	unread := t.TempDir()
+	testaid.Copy(t, unread, older.Dir)
+	testaid.Write(t, filepath.Join(unread, "metadata/annotations.yaml"), "annotations: [\n")
 	const base = "apiVersion: operators.coreos.com/v1alpha1\nkind: ClusterServiceVersion\nmetadata: {name: a}\n"
 	testaid.Write(t, filepath.Join(twice, "config/manifests/bases/a.yaml"), base+"---\n"+base)
 	for want, o := range map[string]create.Options{
-		`--version "1.2": want a semantic version, such as 1.2.0`: {Dir: memcached, Version: "1.2", Image: image},
-		"--version is required":                                   {Dir: memcached, Image: image},
-		"want --image IMAGE":                                      {Dir: memcached, Version: "1.2.0"},
-		`the image "a b": want a reference`:                       {Dir: memcached, Version: "1.2.0", Image: "a b"},
-		`--skip-range "new": want a range of versions`:            {Dir: memcached, Version: "1.2.0", Image: image, SkipRange: "new"},
-		`the name of the package "My Cache"`:                      {Dir: memcached, Version: "1.2.0", Image: image, Package: "My Cache"},
-		"--version 1.2.0 is not newer than 1.2.0":                 {Dir: memcached, Version: "1.2.0", Image: image, Previous: older.Dir},
-		empty + " is not a bundle":                                {Dir: memcached, Version: "1.3.0", Image: image, Previous: empty},
-		"is not an operator project":                              {Dir: empty, Version: "1.2.0", Image: image},
+		`--version "1.2": want a semantic version, such as 1.2.0`:                            {Dir: memcached, Version: "1.2", Image: image},
+		"--version is required":                                                              {Dir: memcached, Image: image},
+		"want --image IMAGE":                                                                 {Dir: memcached, Version: "1.2.0"},
+		`the image "a b": want a reference`:                                                  {Dir: memcached, Version: "1.2.0", Image: "a b"},
+		`--skip-range "new": want a range of versions`:                                       {Dir: memcached, Version: "1.2.0", Image: image, SkipRange: "new"},
+		`the name of the package "My Cache"`:                                                 {Dir: memcached, Version: "1.2.0", Image: image, Package: "My Cache"},
+		"--version 1.2.0 is not newer than 1.2.0":                                            {Dir: memcached, Version: "1.2.0", Image: image, Previous: older.Dir},
+		empty + " is not a bundle":                                                           {Dir: memcached, Version: "1.3.0", Image: image, Previous: empty},
+		"--previous: " + unread + "/metadata/annotations.yaml:":                              {Dir: memcached, Version: "1.3.0", Image: image, Previous: unread},
+		"is not an operator project":                                                         {Dir: empty, Version: "1.2.0", Image: image},
 		"PROJECT:10: Site has webhooks, and config/webhook has no configuration of webhooks": {Dir: unpatched, Version: "1.2.0", Image: image},
 		"bound to the ClusterRole manager-role, which is not part of the project":            {Dir: bound, Version: "1.2.0", Image: image},
 		"config/manifests/bases/a.yaml: the project has another ClusterServiceVersion":       {Dir: twice, Version: "1.2.0", Image: image},

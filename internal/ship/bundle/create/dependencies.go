@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -49,9 +48,17 @@ func (m *maker) older(name string) ([]byte, error) {
 		dirs = append(dirs, m.previous.Dir)
 	}
 	for _, dir := range dirs {
-		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return content, err
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		content, err := root.ReadFile(name)
+		root.Close()
+		if err == nil {
+			return content, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w: want a file, not a link that leads out of the bundle", dir, err)
 		}
 	}
 	return nil, nil

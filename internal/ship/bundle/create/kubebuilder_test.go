@@ -1,6 +1,7 @@
 package create_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,6 +38,9 @@ func TestConversionPatches(t *testing.T) {
 		"older field":  {list: "patchesStrategicMerge: [patches/webhook_in_sites.yaml]\n", want: 1},
 		"inline":       {list: inline, want: 1},
 		"one version":  {list: inline, single: true},
+		"target":       {list: "patches:\n- target: {kind: CustomResourceDefinition, name: sites.*}\n  patch: '{spec: {conversion: {strategy: Webhook}}}'\n", want: 1},
+		"other target": {list: strings.Replace(inline, "- patch", "- target: {name: pages.*}\n  patch", 1)},
+		"JSON patch":   {list: "patches:\n- target: {kind: CustomResourceDefinition}\n  patch: '[{op: add, path: /metadata/labels, value: {a: b}}]'\n"},
 	} {
 		dir := kubebuilders(t)
 		testaid.Write(t, filepath.Join(dir, kustomization), test.list)
@@ -50,9 +54,22 @@ func TestConversionPatches(t *testing.T) {
 		}
 	}
 	dir := kubebuilders(t)
-	testaid.Write(t, filepath.Join(dir, kustomization), "patches: [{path: ../../../x.yaml}]\n")
-	if _, err := create.Run(t.Context(), create.Options{Dir: dir, Version: "1.0.0", Image: image, Out: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "is not in the project") {
-		t.Errorf("the error is %v", err)
+	if err := os.Rename(filepath.Join(dir, kustomization), filepath.Join(dir, "config/crd/Kustomization")); err != nil {
+		t.Fatal(err)
+	}
+	if _, b := made(t, create.Options{Dir: dir}); len(conversions(b)) != 1 {
+		t.Errorf("conversion webhooks for %v", conversions(b))
+	}
+	for list, want := range map[string]string{
+		"patches: [{path: ../../../x.yaml}]\n":                                                              "is not in the project",
+		"patches: [{patch: '[{op: replace, path: /spec/conversion/strategy, value: Webhook}]'}]\n":          "config/crd/kustomization.yaml: the JSON patch of /spec/conversion/strategy is not read",
+		"patches: [{target: {name: 'a('}, patch: '{spec: {conversion: {strategy: Webhook}}}'}]\n":           "config/crd/kustomization.yaml: error parsing regexp",
+		"patches: [{patch: '{kind: CustomResourceDefinition, spec: {conversion: {strategy: Webhook}}}'}]\n": "not a Kubernetes object",
+	} {
+		testaid.Write(t, filepath.Join(dir, kustomization), list)
+		if _, err := create.Run(t.Context(), create.Options{Dir: dir, Version: "1.0.0", Image: image, Out: t.TempDir()}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v", list, err)
+		}
 	}
 }
 

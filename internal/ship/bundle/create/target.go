@@ -10,10 +10,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/operon-framework/operon/internal/ship/bundle"
+	"github.com/operon-framework/operon/local"
 )
 
 // Directories of a bundle whose files follow from the project, or are kept.
@@ -25,6 +27,16 @@ const (
 // checkTarget reads the directory of the bundle, which can hold an earlier bundle. Unless the caller allows it, files that Operon did not
 // write there are not replaced: the directory must be empty, new, or a bundle of the same package that Operon made.
 func (m *maker) checkTarget() error {
+	target, err := filepath.EvalSymlinks(m.result.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if m.target, err = filepath.Abs(cmp.Or(target, m.result.Dir)); err != nil {
+		return err
+	}
+	if err := m.restore(); err != nil {
+		return err
+	}
 	first, err := firstFile(m.result.Dir)
 	if err != nil || first == "" {
 		return err
@@ -82,60 +94,119 @@ func (m *maker) testsFrom() *bundle.Bundle {
 		if from == nil {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(from.Dir, filepath.FromSlash(testsDir))); err == nil && info.IsDir() {
+		root, err := os.OpenRoot(from.Dir)
+		if err != nil {
+			continue
+		}
+		info, err := root.Stat(testsDir)
+		root.Close()
+		if err == nil && info.IsDir() {
 			return from
 		}
 	}
 	return nil
 }
 
+// unfinished matches what follows the hidden name of a bundle in the names of new directories and of those that they replace.
+var unfinished = regexp.MustCompile(`^-[0-9]+\.part(\.old)?$`)
+
+// restore restores the bundle if a run was killed while it replaced it, and removes what killed runs left beside it.
+func (m *maker) restore() error {
+	parent, hidden := filepath.Dir(m.target), "."+filepath.Base(m.target)
+	entries, err := os.ReadDir(parent)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range slices.Backward(entries) { // an older bundle before the new one that was to replace it
+		rest, ours := strings.CutPrefix(entry.Name(), hidden)
+		if !ours || !entry.IsDir() || !unfinished.MatchString(rest) {
+			continue
+		}
+		if err := m.tidy(filepath.Join(parent, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy removes a directory that a killed run left, or renames it to the bundle if that is missing.
+func (m *maker) tidy(left string) error {
+	staged, old := strings.CutSuffix(left, ".old")
+	_, err := os.Lstat(m.target)
+	missing := errors.Is(err, fs.ErrNotExist)
+	lock, err := local.TryLockFolder(staged)
+	switch {
+	case errors.Is(err, local.ErrLocked) && old && missing:
+		return fmt.Errorf("another process replaces %s: wait for its end", m.target)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil // its run may not be finished
+	case err == nil:
+		defer lock.Unlock()
+	}
+	if old && missing {
+		return os.Rename(left, m.target)
+	}
+	return os.RemoveAll(left)
+}
+
 // write writes the bundle to a new directory beside its own, and then renames it: the bundle is never there in part. Files that do not
 // follow from the project stay, except manifests of an earlier bundle.
 func (m *maker) write(ctx context.Context, files map[string][]byte) error {
 	m.result.Files = slices.Sorted(maps.Keys(files))
-	target, err := filepath.EvalSymlinks(m.result.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		target, err = m.result.Dir, os.MkdirAll(filepath.Dir(m.result.Dir), 0o755)
+	if err := os.MkdirAll(filepath.Dir(m.target), 0o755); err != nil {
+		return err
 	}
+	staged, err := os.MkdirTemp(filepath.Dir(m.target), "."+filepath.Base(m.target)+"-*.part")
 	if err != nil {
 		return err
 	}
-	if target, err = filepath.Abs(target); err != nil {
-		return err
+	lock, err := local.TryLockFolder(staged) // other runs must not remove it
+	if errors.Is(err, local.ErrLocked) {
+		return fmt.Errorf("%s: %w: repeat the command", staged, err)
 	}
-	staged, err := os.MkdirTemp(filepath.Dir(target), "."+filepath.Base(target)+"-")
-	if err != nil {
-		return err
+	if err == nil { // without a lock, other runs leave it alone
+		defer lock.Unlock()
 	}
-	err = m.stage(ctx, target, staged, files)
+	err = m.stage(ctx, staged, files)
 	if err == nil {
-		err = swap(staged, target)
+		err = swap(staged, m.target)
 	}
 	return errors.Join(err, os.RemoveAll(staged))
 }
 
 // stage fills the new directory.
-func (m *maker) stage(ctx context.Context, target, staged string, files map[string][]byte) error {
-	if err := os.CopyFS(staged, os.DirFS(target)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (m *maker) stage(ctx context.Context, staged string, files map[string][]byte) error {
+	if err := os.CopyFS(staged, os.DirFS(m.target)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if tests := m.testsFrom(); tests != nil && tests != m.existing {
+	root, err := os.OpenRoot(staged) // links must not lead elsewhere
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	dirs := []string{manifestsDir, path.Dir(bundle.PropertiesFile)}
+	tests := m.testsFrom()
+	if tests != nil && tests != m.existing {
+		dirs = append(dirs, testsDir)
+	}
+	for _, dir := range dirs {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("%s: %w: want a directory, not a link that leads out of the bundle", filepath.Join(m.result.Dir, filepath.FromSlash(dir)), err)
+		}
+	}
+	if slices.Contains(dirs, testsDir) {
 		if err := os.CopyFS(filepath.Join(staged, filepath.FromSlash(testsDir)), os.DirFS(filepath.Join(tests.Dir, filepath.FromSlash(testsDir)))); err != nil {
 			return err
 		}
 	}
-	if err := m.removeManifests(staged, files); err != nil {
+	if err := m.removeManifests(root, files); err != nil {
 		return err
 	}
 	for _, name := range m.result.Files {
-		at := filepath.Join(staged, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		if err := root.RemoveAll(name); err != nil { // also a link to another file of the bundle
 			return err
 		}
-		if err := os.RemoveAll(at); err != nil { // a link must not lead elsewhere
-			return err
-		}
-		if err := os.WriteFile(at, files[name], 0o644); err != nil { //nolint:gosec // manifests for anyone
+		if err := root.WriteFile(name, files[name], 0o644); err != nil {
 			return err
 		}
 	}
@@ -143,9 +214,9 @@ func (m *maker) stage(ctx context.Context, target, staged string, files map[stri
 }
 
 // removeManifests removes the manifests that the bundle no longer has.
-func (m *maker) removeManifests(staged string, files map[string][]byte) error {
-	entries, err := os.ReadDir(filepath.Join(staged, manifestsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (m *maker) removeManifests(staged *os.Root, files map[string][]byte) error {
+	entries, err := fs.ReadDir(staged.FS(), manifestsDir)
+	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
@@ -153,7 +224,7 @@ func (m *maker) removeManifests(staged string, files map[string][]byte) error {
 		if files[name] != nil || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(staged, filepath.FromSlash(name))); err != nil {
+		if err := staged.RemoveAll(name); err != nil {
 			return err
 		}
 		m.result.Removed = append(m.result.Removed, name)
@@ -174,5 +245,8 @@ func swap(staged, target string) error {
 	if err := os.Rename(staged, target); err != nil {
 		return errors.Join(err, os.Rename(aside, target))
 	}
-	return os.RemoveAll(aside)
+	if err := os.Rename(aside, staged); err != nil { // what is removed in part must not be restored
+		return err
+	}
+	return os.RemoveAll(staged)
 }

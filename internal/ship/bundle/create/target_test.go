@@ -2,6 +2,7 @@ package create_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/bundle"
 	"github.com/operon-framework/operon/internal/ship/bundle/create"
 	"github.com/operon-framework/operon/internal/testing/testaid"
+	"github.com/operon-framework/operon/local"
 )
 
 // cached are the options for a bundle of an example in a directory.
@@ -87,6 +89,68 @@ func TestInterruption(t *testing.T) {
 	}
 	if got := names(t, filepath.Dir(out)); !slices.Equal(got, []string{"out"}) || len(names(t, filepath.Join(out, "manifests"))) != len(before)+1 {
 		t.Errorf("after a canceled run there are %v", got)
+	}
+}
+
+// A killed run leaves either the older bundle or the new one. The next run removes the rest, but not what another run is writing.
+func TestKilledRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, live := filepath.Join(dir, "out"), filepath.Join(dir, ".out-5.part")
+	if _, err := create.Run(t.Context(), cached(out)); err != nil {
+		t.Fatal(err)
+	}
+	testaid.Write(t, filepath.Join(out, "notes.md"), "mine")
+	if err := os.Rename(out, filepath.Join(dir, ".out-17.part.old")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".out-17.part", ".out-4.part", ".out-5.part", ".out-notes"} {
+		testaid.Write(t, filepath.Join(dir, name, "a"), "")
+	}
+	lock, err := local.TryLockFolder(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock()
+	if _, err := create.Run(t.Context(), cached(out)); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{".out-5.part", ".out-notes", "out"}) {
+		t.Errorf("beside the bundle are %v", got)
+	}
+	if got := testaid.Read(t, filepath.Join(out, "notes.md")); got != "mine" {
+		t.Errorf("the file of the older bundle is %q", got)
+	}
+}
+
+// Links in a bundle do not lead to files outside of it.
+func TestLinksOutOfBundles(t *testing.T) {
+	t.Parallel()
+	out, outside := filepath.Join(t.TempDir(), "out"), t.TempDir()
+	if _, err := create.Run(t.Context(), cached(out)); err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(outside, "own.yaml")
+	testaid.Write(t, own, "properties: []\n")
+	properties, manifests := filepath.Join(out, "metadata/properties.yaml"), filepath.Join(out, "manifests")
+	if err := os.Symlink(own, properties); err != nil {
+		t.Fatal(err)
+	}
+	later := cached(filepath.Join(t.TempDir(), "next"))
+	later.Version, later.Previous = "1.3.0", out
+	for _, o := range []create.Options{cached(out), later} {
+		if _, err := create.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "metadata/properties.yaml") || !strings.Contains(err.Error(), "leads out of the bundle") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if err := errors.Join(os.Remove(properties), os.RemoveAll(manifests), os.Symlink(outside, manifests)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := create.Run(t.Context(), cached(out)); err == nil || !strings.Contains(err.Error(), "manifests") || !strings.Contains(err.Error(), "leads out of the bundle") {
+		t.Errorf("the error is %v", err)
+	}
+	if got := names(t, outside); !slices.Equal(got, []string{"own.yaml"}) {
+		t.Errorf("outside are %v", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package create
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,7 +9,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -99,21 +102,15 @@ func (m *maker) addWebhook(kind bundle.WebhookType, name string, client admissio
 
 // readConversions adds a webhook for the CRDs with several versions that have one, themselves or by a patch of kustomize.
 func (m *maker) readConversions() error {
-	patches, err := readPatches(m.project.Dir)
+	patched, err := m.patched()
 	if err != nil {
 		return err
 	}
-	converted := map[string]bool{}
-	for _, object := range slices.Concat(m.project.CRDs, patches) {
-		strategy, _, _ := unstructured.NestedString(object.Object, "spec", "conversion", "strategy")
-		if kube.IsCRD(object.Unstructured) && strategy == "Webhook" {
-			converted[object.GetName()] = true
-		}
-	}
 	var names []any
 	for _, crd := range m.project.CRDs {
+		strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
 		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-		if converted[crd.GetName()] && len(versions) > 1 {
+		if (strategy == "Webhook" || patched[crd.GetName()]) && len(versions) > 1 {
 			names = append(names, crd.GetName())
 		}
 	}
@@ -128,46 +125,84 @@ func (m *maker) readConversions() error {
 	return nil
 }
 
-// readPatches returns the patches that the kustomization of the CRDs lists. Others are not applied, such as those that kubebuilder leaves
-// in comments.
-func readPatches(dir string) ([]project.Object, error) {
-	file := path.Join(crdFolder, "kustomization.yaml")
-	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+// patched returns the names of the CRDs that have a conversion webhook by a patch that the kustomization of the CRDs lists. Other patches
+// are not applied, such as those that kubebuilder leaves in comments.
+func (m *maker) patched() (map[string]bool, error) {
+	file, content, err := "", []byte(nil), error(nil)
+	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		file = path.Join(crdFolder, name)
+		if content, err = os.ReadFile(filepath.Join(m.project.Dir, filepath.FromSlash(file))); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
 	var listed struct {
-		Patches               []struct{ Path, Patch string }
-		PatchesStrategicMerge []string
+		Patches, PatchesJSON6902 []crdPatch
+		PatchesStrategicMerge    []string
 	}
-	if err := yaml.Unmarshal(content, &listed); err != nil {
+	if err := cmp.Or(err, yaml.Unmarshal(content, &listed)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	var all []project.Object
-	files := listed.PatchesStrategicMerge
-	for _, one := range listed.Patches {
-		if one.Path != "" {
-			files = append(files, one.Path)
-			continue
-		}
-		patches, err := project.Parse(file, []byte(one.Patch))
-		if err != nil {
+	for _, one := range listed.PatchesStrategicMerge {
+		listed.Patches = append(listed.Patches, crdPatch{Path: one})
+	}
+	names := map[string]bool{}
+	for _, one := range slices.Concat(listed.Patches, listed.PatchesJSON6902) {
+		if err := m.addPatched(names, one, file); err != nil {
 			return nil, err
 		}
-		all = append(all, patches...)
 	}
-	for _, one := range files {
-		if !filepath.IsLocal(filepath.FromSlash(path.Join(crdFolder, one))) {
-			return nil, fmt.Errorf("%s: the patch %s is not in the project", file, one)
+	return names, nil
+}
+
+// crdPatch is an entry of patches in a kustomization. Target.Name is a regular expression.
+type crdPatch struct {
+	Path, Patch string
+	Target      *struct{ Name, LabelSelector, AnnotationSelector string }
+}
+
+// addPatched adds the names of the CRDs to which a patch of a kustomization adds a conversion webhook.
+func (m *maker) addPatched(names map[string]bool, one crdPatch, file string) error {
+	content := []byte(one.Patch)
+	if one.Path != "" {
+		name := path.Join(crdFolder, one.Path)
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return fmt.Errorf("%s: the patch %s is not in the project", file, one.Path)
 		}
-		patches, err := project.ReadFile(dir, path.Join(crdFolder, one))
+		read, err := os.ReadFile(filepath.Join(m.project.Dir, filepath.FromSlash(name)))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return fmt.Errorf("%s: %w", file, err)
 		}
-		all = append(all, patches...)
+		content, file = read, name
 	}
-	return all, nil
+	var operations []struct{ Path string }
+	if yaml.Unmarshal(content, &operations) == nil && operations != nil { // a JSON patch
+		for _, operation := range operations {
+			if strings.HasPrefix(operation.Path, "/spec/conversion") {
+				return fmt.Errorf("%s: the JSON patch of %s is not read: write it as a strategic merge patch", file, operation.Path)
+			}
+		}
+		return nil
+	}
+	patches, err := project.Parse(file, content)
+	named, targeted := "", one.Target != nil
+	if targeted { // the patch need not name an object, and its name does not matter
+		patches = []project.Object{{Unstructured: &unstructured.Unstructured{}}}
+		err = yaml.Unmarshal(content, &patches[0].Object)
+		named = one.Target.Name
+	}
+	selected, wrong := regexp.Compile("^(?:" + cmp.Or(named, ".*") + ")$")
+	if err := errors.Join(err, wrong); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	for _, patch := range patches {
+		strategy, _, _ := unstructured.NestedString(patch.Object, "spec", "conversion", "strategy")
+		if targeted && one.Target.LabelSelector+one.Target.AnnotationSelector != "" && strategy == "Webhook" {
+			return fmt.Errorf("%s: the target of a patch of spec.conversion has a selector, which is not read: name the CRDs", file)
+		}
+		for _, crd := range m.project.CRDs {
+			applied := targeted && selected.MatchString(crd.GetName()) || !targeted && kube.IsCRD(patch.Unstructured) && patch.GetName() == crd.GetName()
+			names[crd.GetName()] = names[crd.GetName()] || applied && strategy == "Webhook"
+		}
+	}
+	return nil
 }

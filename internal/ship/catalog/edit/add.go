@@ -185,7 +185,7 @@ func (e *editor) addEntry(of, name string, entry catalog.Entry, version string) 
 	if heads := channel.Heads(); entry.Replaces == "" && len(heads) == 1 {
 		if head := e.versionOf(of, heads[0]); older(version, head) {
 			return fmt.Errorf("%s has the version %s, which is older than %s of %s, the head of channel %s: it would replace it as if it were an upgrade; "+
-				"set spec.replaces of its ClusterServiceVersion, or name another channel with --channel", entry.Name, version, head, heads[0], name)
+				"set spec.replaces of its ClusterServiceVersion, give it a newer version, or use another channel", entry.Name, version, head, heads[0], name)
 		}
 		entry.Replaces = heads[0]
 	}
@@ -251,6 +251,11 @@ func (e *editor) check(changed *catalog.Catalog) error {
 			now = p // it gets a file of its own
 		}
 		for _, one := range now.Problems {
+			problems = append(problems, one)
+		}
+	}
+	for _, one := range e.problems {
+		if one.Package == "" && e.files[one.At.File] != nil { // what follows it may not be read
 			problems = append(problems, one)
 		}
 	}

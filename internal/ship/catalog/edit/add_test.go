@@ -169,9 +169,13 @@ func TestAddRejects(t *testing.T) {
 		"another head":   {till, made(t, "1.1.0", "  replaces: till.v0.9.0\n"), "nothing is added, because the package would have problems: ", nil},
 		"same version":   {strings.Replace(till, "version: 1.0.0", "version: 1.1.0", 1), made(t, "1.1.0", ""), "has the version 1.1.0", nil},
 		"broken already": {till + "---\nschema: olm.channel\npackage: till\nname: [\n", made(t, "1.1.0", ""), "not valid YAML", nil},
-		"older":          {strings.Replace(till, "version: 1.0.0", "version: 1.2.0", 1), made(t, "1.1.5", ""), "till.v1.1.5 has the version 1.1.5, which is older than 1.2.0 of till.v1.0.0, the head of channel stable", nil},
-		"no bundle":      {till, t.TempDir(), "", nil},
-		"no entries":     {strings.Replace(till, "entries:\n- name: till.v1.0.0 # the first", "entries: 5", 1), made(t, "1.1.0", ""), "channel stable cannot be read", nil},
+		"older":          {strings.Replace(till, "version: 1.0.0", "version: 1.2.0", 1), made(t, "1.1.5", ""), "till.v1.1.5 has the version 1.1.5, which is older than 1.2.0 of till.v1.0.0, the head of channel stable: it would replace it as if it were an upgrade; set spec.replaces of its ClusterServiceVersion, give it a newer version, or use another channel", nil},
+		"syntax below": {`{"schema": "olm.package", "name": "till", "defaultChannel": "stable"}
+			{"schema": "olm.channel", "package": "till", "name": "stable", "entries": [{"name": "till.v1.0.0"}]}
+			{"schema": "olm.bundle", "package": "till", "name": "till.v1.0.0", "image": "r.example.com/t:1", "properties": [{"type": "olm.package", "value": {"packageName": "till", "version": "1.0.0"}}]}
+			{`, made(t, "1.1.0", ""), "the rest of the file is not read", nil},
+		"no bundle":  {till, t.TempDir(), "", nil},
+		"no entries": {strings.Replace(till, "entries:\n- name: till.v1.0.0 # the first", "entries: 5", 1), made(t, "1.1.0", ""), "channel stable cannot be read", nil},
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "till.yaml")

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/operon-framework/operon/local"
@@ -149,19 +151,38 @@ func (o Options) rebuild(ctx context.Context, wanted inputs, modified time.Time)
 	return o.load(wanted.Digest, wanted.Fingerprint)
 }
 
-// sweep removes the caches of older files and the remains of interrupted builds. A store that is open keeps its files.
+// written matches the names of caches, and of files that are not complete.
+var written = regexp.MustCompile(`^([0-9a-f]{16}\.(jsonl|cache)|\.part-[0-9]+)$`)
+
+// sweep removes the caches of older files and the remains of interrupted builds. A store that is open keeps its files. It fails if the
+// directory is not that of a cache, because a file in it would be replaced.
 func (o Options) sweep(keep string) error {
 	entries, err := os.ReadDir(o.Dir)
 	if err != nil {
 		return err
 	}
+	recorded, _ := readInputs(o.Dir)
+	both := func(name string) bool { // a cache has two files
+		stem, _, _ := strings.Cut(name, ".")
+		return stem == "" || fileExists(filepath.Join(o.Dir, stem+linesSuffix)) && fileExists(filepath.Join(o.Dir, stem+dataSuffix))
+	}
+	ours := func(entry fs.DirEntry) bool {
+		return entry.Type().IsRegular() && written.MatchString(entry.Name()) && (recorded.Digest != "" || both(entry.Name()))
+	}
+	if fileExists(filepath.Join(o.Dir, inputsFile)) && recorded.Digest == "" && !slices.ContainsFunc(entries, ours) {
+		return fmt.Errorf("%s is not of a cache: name another directory with --cache-dir", filepath.Join(o.Dir, inputsFile))
+	}
 	for _, entry := range entries {
 		name := entry.Name()
-		ours := strings.HasPrefix(name, tempPrefix) || strings.HasSuffix(name, linesSuffix) || strings.HasSuffix(name, dataSuffix)
-		if !ours || !entry.Type().IsRegular() || filepath.Join(o.Dir, name) == o.path(keep, linesSuffix) || filepath.Join(o.Dir, name) == o.path(keep, dataSuffix) {
+		if !ours(entry) || filepath.Join(o.Dir, name) == o.path(keep, linesSuffix) || filepath.Join(o.Dir, name) == o.path(keep, dataSuffix) {
 			continue
 		}
 		_ = os.Remove(filepath.Join(o.Dir, name)) // some systems keep files that are open; the next build removes them
 	}
 	return nil
+}
+
+func fileExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

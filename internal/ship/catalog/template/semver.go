@@ -131,8 +131,11 @@ func (t *template) addChannels(p *catalog.Package, list string, kinds []string, 
 			p = &catalog.Package{}
 			*p = *one.of
 			p.Channels, p.Bundles = nil, nil
+			t.newest = one.version
 		}
-		p.Description, p.Icon = one.of.Description, one.of.Icon // of the newest
+		if one.version.GTE(t.newest) { // also than those of the lists before
+			t.newest, p.Description, p.Icon = one.version, one.of.Description, one.of.Icon
+		}
 		if one.of.Name != p.Name {
 			return p, fmt.Errorf("%s: the bundle %s is of package %s, and others are of %s", t.path, one.bundle.Name, one.of.Name, p.Name)
 		}

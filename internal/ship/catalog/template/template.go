@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/blang/semver/v4"
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
@@ -78,6 +79,8 @@ type template struct {
 	Options
 	path    string
 	byImage map[string]*found
+	// newest is the highest version so far of a template of schema olm.semver. The package has its description and icon.
+	newest semver.Version
 }
 
 // found is a bundle with its package.

@@ -129,6 +129,11 @@ func TestDirectories(t *testing.T) {
 	if c.Check(); len(c.AllProblems()) > 0 || len(p.Bundles) != 2 || p.Bundle("till.v1.1.0").Image != "r.example.com/till:v1.1.0" || p.DefaultChannel != "fast-v1.1" {
 		t.Errorf("the package is %+v, problems %v", p, c.AllProblems())
 	}
+	testaid.Write(t, path, "schema: olm.semver\ncandidate: {bundles: [{image: 1.1.0}]}\nfast: {bundles: [{image: 1.0.0}]}\n")
+	c, err = template.Expand(path, template.Options{Image: image})
+	if err != nil || c.Packages[0].Description != "till 1.1.0" {
+		t.Errorf("the description is not that of the newest bundle: %+v, %v", c, err)
+	}
 }
 
 func TestBasic(t *testing.T) {

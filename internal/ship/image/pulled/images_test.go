@@ -58,6 +58,24 @@ func TestFetch(t *testing.T) {
 	}
 }
 
+// A directory replaces a file of the layers below, but not one of its own layer.
+func TestDirectoriesReplaceFiles(t *testing.T) {
+	t.Parallel()
+	below := []tar.Header{file("manifests/a", "x"), file("manifests/b", "x"), file("manifests/c", "x")}
+	reference := push(t, below, []tar.Header{dir("manifests/a"), file("manifests/b/deep/new", "b")}, []tar.Header{file("manifests/b", "file")}, []tar.Header{file("manifests/b/again", "b")})
+	image, err := pulled.New(t.TempDir(), pulled.DefaultLimits).Fetch(t.Context(), reference, "manifests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := files(t, image.Dir), "manifests/b/again=b manifests/c=x"; got != want {
+		t.Errorf("the files are %s, want %s", got, want)
+	}
+	reference = push(t, []tar.Header{file("manifests/a", "x"), file("manifests/a/b", "x")})
+	if _, err := pulled.New(t.TempDir(), pulled.DefaultLimits).Fetch(t.Context(), reference, "manifests"); err == nil || !strings.Contains(err.Error(), "manifests/a/b: ") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // A layer can also remove a whole directory, or one above it, with all that the layers below have in it. What it has itself stays.
 func TestRemovedDirectories(t *testing.T) {
 	t.Parallel()

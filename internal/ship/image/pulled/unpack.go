@@ -133,7 +133,13 @@ func (u *unpacker) directory(place string) error {
 		u.made[at] = true
 		u.space += block
 	}
-	return u.root.MkdirAll(place, 0o700)
+	err := u.root.MkdirAll(place, 0o700)
+	for at := place; err != nil && at != "."; at = path.Dir(at) { // it may replace a file of the layers below
+		if info, failed := u.root.Lstat(at); failed == nil && !info.IsDir() && !u.written[at] {
+			return errors.Join(u.root.Remove(at), u.root.MkdirAll(place, 0o700))
+		}
+	}
+	return err
 }
 
 func (u *unpacker) file(entry *tar.Header, place string, content io.Reader) error {

@@ -85,7 +85,7 @@ func Run(ctx context.Context, client *kube.Client) (changed int, err error) {
 			uids[string(one.GetUID())] = true
 		}
 	}
-	resources, err := client.Deletable()
+	resources, _, err := client.Deletable()
 	if err != nil {
 		return 0, err
 	}
