@@ -123,3 +123,26 @@ func TestDependencyThatIsMissing(t *testing.T) {
 		return nil
 	})
 }
+
+// Before the approval of a version, its dependencies are not installed either. After it, each waits for its own approval.
+func TestManualDependencies(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	shop := w.catalogWith(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n", w.proxies(r, "Memcached"))
+	sub := w.subscribe("shop")
+	sub.Name, sub.Spec.Package, sub.Spec.InstallPlanApproval = "proxy", "proxy", v1alpha1.Manual
+	w.Add(w.operatorGroup("group"), shop, sub)
+	plan := w.planOf("proxy.v1.0.0")
+	w.awaitPlan(plan.Name, v1alpha1.PlanRequiresApproval)
+	w.quiet()
+	w.sent.mustNotContain(t, "subscriptions/memcached")
+	w.approve(plan)
+	dependency := w.planOf(first)
+	w.awaitPlan(dependency.Name, v1alpha1.PlanRequiresApproval)
+	w.AwaitPhase("proxy.v1.0.0", v1alpha1.PhasePending, "RequirementsNotMet")
+	w.quiet()
+	w.sent.mustNotContain(t, "clusterserviceversions/memcached")
+	w.approve(dependency)
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.AwaitPhase("proxy.v1.0.0", v1alpha1.PhaseSucceeded, "")
+}

@@ -245,6 +245,10 @@ func (e *explanation) resolution(of *Subscription) bool {
 	if remedy.do != "" {
 		do = []string{remedy.do}
 	}
+	if plan := e.state.planOf(of); plan != nil && plan.Status.Phase == PlanRequiresApproval && of.is(conditionPending) {
+		e.link(kindPlan, plan.Name, plan.Status.Phase)
+		do = append(do, fmt.Sprintf("operon olm approve %s -n %s       # it waits for approval, too", plan.Name, plan.Namespace))
+	}
 	e.decide(condition.Message, e.at(kindSubscription, of.Name, cmp.Or(remedy.field, "status.conditions[ResolutionFailed]")), do...)
 	return true
 }
