@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -198,6 +199,9 @@ func (w *world) remove(connection *kube.Client) {
 		return err
 	})
 	w.deployment("memcached-operator")
+	if slices.Contains(object.GetFinalizers(), metav1.FinalizerDeleteDependents) {
+		w.Error("what the object owns is deleted before the operator removes its finalizer")
+	}
 	w.patch(object, `{"metadata":{"finalizers":null}}`)
 	w.Must(localtest.Receive(w.T, "the end of the removal", ended))
 	crd := w.definition()
@@ -226,4 +230,41 @@ func TestCommandsIgnoreCopies(t *testing.T) {
 	if all, err := change.Plan(t.Context(), connection, w.Namespace, first, true); err == nil || err.Error() != want {
 		t.Errorf("removed are %+v, error %v, want %s", all, err, want)
 	}
+}
+
+// A version that is installed after the plan of a removal is removed, too. A CRD stays if another version needs it by then, or if it was not
+// installed from a bundle.
+func TestRemovalCatchesUp(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, Env: localtest.Shared(t)}
+	w.connect()
+	crd, sub := w.definition(), w.subscribe("shop")
+	w.Cleanup(func() { w.Must(client.IgnoreNotFound(w.Delete(context.WithoutCancel(w.Context()), crd))) })
+	w.Add(crd, sub, w.csv(memcached))
+	sub.Status.InstalledCSV, sub.Status.CurrentCSV = first, second
+	w.Must(w.Status().Update(t.Context(), sub))
+	connection, err := kube.New(w.Config, "operon-olm")
+	w.Must(err)
+	all, err := change.Plan(t.Context(), connection, w.Namespace, sub.Name, true)
+	w.Must(err)
+	if want := "CustomResourceDefinition " + crd.Name + ", because it was not installed from a bundle"; !slices.Equal(all.Kept, []string{want}) {
+		t.Errorf("kept are %q, want %s", all.Kept, want)
+	}
+	w.patch(crd, `{"metadata":{"annotations":{"olm.crd-digest":"of a bundle"}}}`)
+	all, err = change.Plan(t.Context(), connection, w.Namespace, sub.Name, true)
+	w.Must(err)
+	if !slices.Equal(all.Definitions(), []string{crd.Name}) {
+		t.Errorf("removed are %q, kept %q", all.Removed, all.Kept)
+	}
+	w.Add(w.csv(version("0.0.2", "0.0.1")), w.csv(proxy))
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	w.Must(all.Run(ctx, connection, func(string) {}))
+	removed := []string{"Subscription " + w.Namespace + "/" + sub.Name, "ClusterServiceVersion " + w.Namespace + "/" + first, "ClusterServiceVersion " + w.Namespace + "/" + second}
+	kept := "CustomResourceDefinition " + crd.Name + ", because " + w.Namespace + "/proxy.v1.0.0 has or needs it"
+	if !slices.Equal(all.Removed, removed) || !slices.Equal(all.Kept, []string{kept}) {
+		t.Errorf("removed are %q, kept %q", all.Removed, all.Kept)
+	}
+	w.AwaitGone(w.csv(version("0.0.2", "0.0.1")))
+	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
 }

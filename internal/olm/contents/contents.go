@@ -17,6 +17,9 @@ import (
 // AnnotationProperties has the properties of the bundle on its ClusterServiceVersion, which resolution of later plans needs.
 const AnnotationProperties = "operatorframework.io/properties"
 
+// AnnotationDigest is on CustomResourceDefinitions that a plan wrote, with the digest of what it wrote.
+const AnnotationDigest = "olm.crd-digest"
+
 // Bundle is what a bundle contains. It is not changed.
 type Bundle struct {
 	CSV  *unstructured.Unstructured
