@@ -1,0 +1,73 @@
+package packageserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/olm/internal/catalogs"
+)
+
+// followEvery is how often a replica that does not lead looks for catalogs that the leader has read.
+const followEvery = 10 * time.Second
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica answers.
+func (*Reader) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable. It reads the catalogs that the leader has read, until this replica leads.
+func (r *Reader) Start(ctx context.Context) error {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for followed := map[client.ObjectKey]string{}; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.manager.Elected():
+			return nil
+		case <-tick.C:
+			if err := r.follow(ctx, followed); err != nil {
+				r.manager.GetLogger().Error(err, "read the catalogs that the leader has read")
+			}
+		}
+	}
+}
+
+// follow reads the catalogs of which the leader has reported another digest than in followed.
+func (r *Reader) follow(ctx context.Context, followed map[client.ObjectKey]string) error {
+	all, err := r.visible(ctx, "")
+	problems := []error{err}
+	for i := range all {
+		of, key := &all[i], client.ObjectKeyFromObject(&all[i])
+		if !isReady(of) || r.Catalogs.Of(of) != nil && followed[key] == of.Status.Digest {
+			continue
+		}
+		place := catalogs.PlaceOf(of)
+		if at := of.Status.ConfigMap; at != nil {
+			place.Version = at.ResourceVersion
+		}
+		if _, err := r.Catalogs.Load(ctx, of, place); err != nil {
+			problems = append(problems, fmt.Errorf("CatalogSource %s: %w", key, err))
+			continue
+		}
+		followed[key] = of.Status.Digest
+	}
+	return errors.Join(problems...)
+}
+
+// gone forgets the catalog of a deleted CatalogSource.
+func (r *Reader) gone(object any) bool {
+	if one, is := object.(client.Object); is && r.Catalogs.Of(one) != nil {
+		r.Catalogs.Forget(client.ObjectKeyFromObject(one))
+	}
+	return true
+}
+
+// isReady reports whether the leader has read a catalog.
+func isReady(of *v1alpha1.CatalogSource) bool {
+	state := of.Status.ConnectionState
+	return state != nil && state.LastObservedState == v1alpha1.StateReady
+}
