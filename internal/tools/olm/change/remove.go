@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/render"
@@ -40,8 +41,12 @@ type Removal struct {
 	// catalogs are what is left of `operon bundle run`: a ConfigMap with a CatalogSource, and an OperatorGroup.
 	catalogs []*unstructured.Unstructured
 	owned    []string
+	// runs are the Deployments, ReplicaSets and pods of the versions.
+	runs []*unstructured.Unstructured
 	// next are the versions that the Subscriptions had chosen. They may not have existed yet.
 	next []string
+	// known are all versions that existed. Those that are not removed stay.
+	known map[types.UID]bool
 	// running is false if the operator cannot remove finalizers of its custom resources.
 	running bool
 }
@@ -68,8 +73,14 @@ func Plan(ctx context.Context, client *kube.Client, namespace, name string, defi
 	if len(state.Lacks) > 0 {
 		return nil, fmt.Errorf("what depends on the operator is not known: %s", state.Lacks[0])
 	}
-	r := &Removal{Namespace: namespace, Name: name, running: true}
+	r := &Removal{Namespace: namespace, Name: name, running: true, known: map[types.UID]bool{}}
+	for i := range state.Versions {
+		r.known[state.Versions[i].UID] = true
+	}
 	if err := r.choose(ctx, client, state, name); err != nil {
+		return nil, err
+	}
+	if err := r.workloads(ctx, client); err != nil {
 		return nil, err
 	}
 	if err := r.define(ctx, client, definitions); err != nil {
@@ -320,8 +331,7 @@ func (r *Removal) Run(ctx context.Context, client *kube.Client, tell func(string
 	if err := remover.Remove(ctx, r.resources); err != nil {
 		return err
 	}
-	runs, err := r.workloads(ctx, client)
-	if err != nil {
+	if err := r.workloads(ctx, client); err != nil {
 		return err
 	}
 	if err := remover.Remove(ctx, r.installers); err != nil {
@@ -333,7 +343,10 @@ func (r *Removal) Run(ctx context.Context, client *kube.Client, tell func(string
 	if err := remover.Remove(ctx, r.versions); err != nil {
 		return err
 	}
-	if err := remover.WaitGone(ctx, runs); err != nil {
+	if err := r.workloads(ctx, client); err != nil {
+		return err
+	}
+	if err := remover.WaitGone(ctx, r.runs); err != nil {
 		return err
 	}
 	if err := remover.Remove(ctx, r.catalogs); err != nil {
@@ -346,7 +359,7 @@ func (r *Removal) Run(ctx context.Context, client *kube.Client, tell func(string
 	return remover.Remove(ctx, r.definitions)
 }
 
-// catchUp adds the versions that the installers wrote after Plan.
+// catchUp adds the versions that the installers wrote after Plan, with what runs for them.
 func (r *Removal) catchUp(ctx context.Context, client *kube.Client) error {
 	state, err := olm.Read(ctx, client, r.Namespace)
 	if err != nil {
@@ -355,36 +368,47 @@ func (r *Removal) catchUp(ctx context.Context, client *kube.Client) error {
 	for i := range state.Versions {
 		one := &state.Versions[i]
 		replaces := slices.ContainsFunc(r.versions, func(gone *unstructured.Unstructured) bool { return gone.GetName() == one.Spec.Replaces })
-		if !r.removes(one) && state.SubscriptionOf(one) == nil && (replaces || slices.Contains(r.next, one.Name)) {
-			r.add(one)
+		if r.known[one.UID] || state.SubscriptionOf(one) != nil || !replaces && !slices.Contains(r.next, one.Name) {
+			continue
 		}
+		for _, api := range one.Spec.Definitions.Owned {
+			if !slices.Contains(r.owned, api.Name) {
+				r.owned = append(r.owned, api.Name)
+				r.keep(api.Name, one.Name+" was installed during the removal")
+			}
+		}
+		r.add(one)
 	}
-	return nil
+	return r.workloads(ctx, client)
 }
 
-// workloads returns what runs for the versions: their Deployments, with the ReplicaSets and pods of these.
-func (r *Removal) workloads(ctx context.Context, client *kube.Client) ([]*unstructured.Unstructured, error) {
+// workloads updates what runs for the versions: their Deployments, with the ReplicaSets and pods of these. A Deployment that another version has
+// taken over is not waited for any more.
+func (r *Removal) workloads(ctx context.Context, client *kube.Client) error {
 	var versions []string
 	for _, one := range r.versions {
 		versions = append(versions, one.GetName())
 	}
-	var found []*unstructured.Unstructured
 	for _, kind := range []schema.GroupVersionResource{
 		{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "apps", Version: "v1", Resource: "replicasets"}, {Version: "v1", Resource: "pods"},
 	} {
 		all, err := client.List(ctx, kind, r.Namespace, "")
+		if apierrors.IsForbidden(err) {
+			return errors.New(olm.Missing("list", kind, r.Namespace, ""))
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, one := range all {
+			r.runs = slices.DeleteFunc(r.runs, func(was *unstructured.Unstructured) bool { return was.GetUID() == one.GetUID() })
 			owner := metav1.GetControllerOf(one)
-			owned := owner != nil && slices.ContainsFunc(found, func(by *unstructured.Unstructured) bool { return by.GetUID() == owner.UID })
+			owned := owner != nil && slices.ContainsFunc(r.runs, func(by *unstructured.Unstructured) bool { return by.GetUID() == owner.UID })
 			if owned || olm.IsOwned(one.GetLabels(), r.Namespace, versions...) {
-				found = append(found, one)
+				r.runs = append(r.runs, one)
 			}
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // keepNeeded keeps the CustomResourceDefinitions that another version has or needs by now.
