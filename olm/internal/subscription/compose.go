@@ -134,7 +134,8 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 	} else if err := c.install(ctx, of, n, outcome, out, p); err != nil {
 		return err
 	}
-	if p.approval != "" || approvalOf(of) == v1alpha1.Manual && p.plan != nil && !p.plan.Spec.Approved {
+	approved := p.plan != nil && p.plan.Spec.Approved || p.plan == nil && outcome.Action == resolve.Keep
+	if p.approval != "" || approvalOf(of) == v1alpha1.Manual && !approved {
 		return nil // before the approval, no dependency is installed either
 	}
 	return c.dependencies(of, result.Additions, cmp.Or(outcome.Bundle.Name, outcome.Installed), out)
