@@ -18,6 +18,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm/change"
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
@@ -301,7 +303,16 @@ func TestRollbackThatWaitsForApproval(t *testing.T) {
 	w.awaitConditions(sub, "ResolutionFailed=True RolledBack", "InstallPlanPending=True RequiresApproval the InstallPlan ")
 	w.quiet()
 	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(sub), sub))
-	w.approve(w.awaitPlan(sub.Status.InstallPlanRef.Name, v1alpha1.PlanRequiresApproval))
+	restores := w.awaitPlan(sub.Status.InstallPlanRef.Name, v1alpha1.PlanRequiresApproval)
+	w.approve(restores)
+	connection, err := kube.New(w.Config, "test")
+	w.Must(err)
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	w.Must(change.Await(ctx, connection, w.Namespace, sub.Name, first, func(string) {}))
+	if err := w.Get(ctx, client.ObjectKeyFromObject(restores), restores); client.IgnoreNotFound(err) != nil || err == nil && restores.Status.Phase != v1alpha1.PlanComplete {
+		t.Errorf("after the upgrade, the plan is %s, error %v", restores.Status.Phase, err)
+	}
 	w.awaitSettings("0.0.1", first)
 	localtest.Eventually(t, "no plan waits", func(ctx context.Context) error {
 		err := w.Get(ctx, client.ObjectKeyFromObject(sub), sub)
