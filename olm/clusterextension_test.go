@@ -421,5 +421,11 @@ func TestTwoClusterExtensionsInANamespace(t *testing.T) {
 	delete(both, winner)
 	for _, loser := range both {
 		w.awaitConditions(loser, "Progressing=True Retrying the namespace "+w.Namespace+" has the OperatorGroup "+winner+" already")
+		localtest.Eventually(t, "the other one is not ready", func(ctx context.Context) error {
+			if err := w.Get(ctx, client.ObjectKeyFromObject(loser), loser); err != nil || !meta.IsStatusConditionFalse(loser.Status.Conditions, "Ready") {
+				return fmt.Errorf("the conditions are %+v, error %w", loser.Status.Conditions, err)
+			}
+			return nil
+		})
 	}
 }

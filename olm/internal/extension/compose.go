@@ -55,7 +55,7 @@ type pass struct {
 // refusal is why nothing is installed or upgraded until something changes.
 type refusal struct {
 	reason, message string
-	// retreats means that the namespace belongs to others: what was declared for a first installation is removed again.
+	// retreats means that the namespace belongs to others: the OperatorGroup that was declared for a first installation is removed again.
 	retreats bool
 }
 

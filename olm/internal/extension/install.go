@@ -87,7 +87,7 @@ func namespaceIsFree(ctx context.Context, of *v1.ClusterExtension, out *operon.C
 	own := slices.IndexFunc(groups, func(one operatorsv1.OperatorGroup) bool { return one.Labels[coreplan.OwnerLabel] == string(of.UID) })
 	for i := range groups {
 		if one := &groups[i]; i != own && (own < 0 || !precedes(&groups[own], one)) {
-			return refusal{v1.ReasonRetrying, fmt.Sprintf("the namespace %s has the OperatorGroup %s already: use a namespace for this ClusterExtension alone", one.Namespace, one.Name), true}
+			return refusal{v1.ReasonRetrying, fmt.Sprintf("the namespace %s has the OperatorGroup %s already: use a namespace for this ClusterExtension alone", one.Namespace, one.Name), own >= 0}
 		}
 	}
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: of.Spec.Namespace, Name: next}}
