@@ -88,14 +88,18 @@ func TestLabelsOfAVersion(t *testing.T) {
 	w.quiet()
 	csv = w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
 	digest := csv.Status.PermissionsDigest
-	former, err := render.FormerDigest(csv)
-	w.Must(err)
-	if former == digest {
-		t.Fatal("the digest depends on labels")
+	bundled := csv.DeepCopy()
+	delete(bundled.Labels, "operators.coreos.com/other")
+	for i, of := range []*v1alpha1.ClusterServiceVersion{csv, bundled} { // the second one was broken by the label
+		former, err := render.FormerDigest(of)
+		w.Must(err)
+		if former == digest {
+			t.Fatal("the digest depends on labels")
+		}
+		w.Must(w.Status().Patch(t.Context(), csv, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":{"permissionsDigest":%q}}`, former))))
+		w.patch(csv, fmt.Sprintf(`{"metadata":{"labels":{"look":"%d"}}}`, i))
+		w.Await(first, "has the digest of this manager", func(csv *v1alpha1.ClusterServiceVersion) bool {
+			return csv.Status.PermissionsDigest == digest && csv.Status.Phase == v1alpha1.PhaseSucceeded
+		})
 	}
-	w.Must(w.Status().Patch(t.Context(), csv, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":{"permissionsDigest":%q}}`, former))))
-	w.patch(csv, `{"metadata":{"labels":{"look":"again"}}}`)
-	w.Await(first, "has the digest of this manager", func(csv *v1alpha1.ClusterServiceVersion) bool {
-		return csv.Status.PermissionsDigest == digest && csv.Status.Phase == v1alpha1.PhaseSucceeded
-	})
 }

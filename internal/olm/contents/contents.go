@@ -123,6 +123,19 @@ func PackageIn(properties string) string {
 	return ""
 }
 
+// FormerDigests returns the digests that older managers may have stored for the permissions of a version: with its labels, and with those of its
+// bundle.
+func FormerDigests(csv *v1alpha1.ClusterServiceVersion) ([]string, error) {
+	bundled := *csv
+	bundled.Labels = map[string]string{render.ComponentLabel(PackageOf(csv), csv.Namespace): ""}
+	with, err := render.FormerDigest(csv)
+	if err != nil {
+		return nil, err
+	}
+	before, err := render.FormerDigest(&bundled)
+	return []string{with, before}, err
+}
+
 // labelComponent adds the label of the package, by which tools find the objects of an operator.
 func labelComponent(csv *unstructured.Unstructured) {
 	of := PackageIn(csv.GetAnnotations()[AnnotationProperties])

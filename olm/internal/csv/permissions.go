@@ -12,6 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/installplan"
@@ -30,15 +31,15 @@ func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, gr
 	if err != nil {
 		return err
 	}
-	former, err := render.FormerDigest(n.csv)
+	former, err := contents.FormerDigests(n.csv)
 	if err != nil {
 		return err
 	}
-	if p.granted == former {
+	if slices.Contains(former, p.granted) {
 		p.granted = digest
 	}
 	if p.granted != digest {
-		granted, pending, err := n.planned(ctx, out, digest, former)
+		granted, pending, err := n.planned(ctx, out, append(former, digest))
 		if err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, gr
 
 // planned reports whether a plan of the namespace grants permissions with one of the digests to the operator, and if none does, whether one may do
 // so again. A plan does not while it cannot be carried out, for example because a manager that was just started has not read its catalog yet.
-func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digests ...string) (granted, pending bool, err error) {
+func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digests []string) (granted, pending bool, err error) {
 	plans, err := installplan.Of(ctx, out, n.csv.Namespace, n.csv.Name)
 	if err != nil {
 		return false, false, err

@@ -209,8 +209,8 @@ func granted(csv *v1alpha1.ClusterServiceVersion, planned string) bool {
 		return true
 	}
 	digest, err := render.PermissionsDigest(csv)
-	former, formerErr := render.FormerDigest(csv)
-	return err == nil && formerErr == nil && digest == csv.Status.PermissionsDigest && planned == former
+	former, formerErr := contents.FormerDigests(csv)
+	return err == nil && formerErr == nil && digest == csv.Status.PermissionsDigest && slices.Contains(former, planned)
 }
 
 // wantedPlan returns the InstallPlan of a version as it has to be. Another image, or another version to replace, makes another plan.

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/internal/olm/resolve"
 )
@@ -74,16 +75,22 @@ func TestNeedsPlan(t *testing.T) {
 			t.Errorf("%s: the plan is needed: %v", name, got)
 		}
 	}
-	csv.Labels = map[string]string{"operators.coreos.com/other": ""}
+	csv.Annotations = map[string]string{contents.AnnotationProperties: `{"properties":[{"type":"olm.package","value":{"packageName":"till"}}]}`}
+	csv.Labels = map[string]string{render.ComponentLabel("till", ""): ""}
 	csv.Spec.CustomResourceDefinitions.Owned = []v1alpha1.CRDDescription{{Name: "tills.example.com"}}
-	former, err := render.FormerDigest(csv)
+	bundled, err := render.FormerDigest(csv)
 	if err != nil {
 		t.Fatal(err)
+	}
+	csv.Labels["operators.coreos.com/other"] = ""
+	former, err := render.FormerDigest(csv)
+	if err != nil || former == bundled {
+		t.Fatal(former, err)
 	}
 	if csv.Status.PermissionsDigest, err = render.PermissionsDigest(csv); err != nil || csv.Status.PermissionsDigest == former {
 		t.Fatal(former, err)
 	}
-	for planned, want := range map[string]bool{former: true, "old": false} {
+	for planned, want := range map[string]bool{former: true, bundled: true, "old": false} {
 		if got := granted(csv, planned); got != want {
 			t.Errorf("%s is granted: %v", planned, got)
 		}
