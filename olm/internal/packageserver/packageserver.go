@@ -111,10 +111,11 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey) (*v1.PackageMani
 	if err != nil {
 		return nil, err
 	}
+	missing := aggregated.ErrNotFound
 	for i := range sources {
 		loaded, err := r.loaded(&sources[i])
 		if err != nil {
-			return nil, err
+			missing = err // another catalog may have the package
 		}
 		if loaded == nil {
 			continue
@@ -123,7 +124,7 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey) (*v1.PackageMani
 			return found.In(&sources[i], key.Namespace, r.installed.in(key.Namespace)[key.Name]), nil
 		}
 	}
-	return nil, aggregated.ErrNotFound
+	return nil, missing
 }
 
 // List implements aggregated.Reader. A package that several catalogs have is listed for each of them.
@@ -198,6 +199,9 @@ func (r *Reader) Watch(ctx context.Context, namespace string, listener aggregate
 			}
 			next = r.next()
 			now, err := r.byUID(ctx, namespace)
+			if apierrors.IsServiceUnavailable(err) {
+				continue // the catalog will be read, which is a change
+			}
 			if err != nil {
 				listener.Ended(err)
 				return
