@@ -104,7 +104,7 @@ func periodOf(source *v1alpha1.CatalogSource) (time.Duration, string) {
 	case strategy != nil && strategy.RegistryPoll != nil && strategy.RegistryPoll.Interval != "":
 		text := strategy.RegistryPoll.Interval
 		period, err := time.ParseDuration(text)
-		if err != nil {
+		if err != nil || period <= 0 {
 			return timing.invalid, fmt.Sprintf("spec.updateStrategy.registryPoll.interval: %q is not a duration such as 30m: the catalog is read again every %s", text, timing.invalid)
 		}
 		return period, ""

@@ -20,6 +20,8 @@ func TestPeriod(t *testing.T) {
 		{"shop:1", "30m", 30 * time.Minute, false},
 		{"shop:1", "1d", 15 * time.Minute, true},
 		{"shop:1", "15", 15 * time.Minute, true},
+		{"shop:1", "0s", 15 * time.Minute, true},
+		{"shop:1", "-5m", 15 * time.Minute, true},
 		{"shop@sha256:0", "1d", 0, false},
 		{"", "", 5 * time.Minute, false},
 		{"", "soon", 15 * time.Minute, true},
