@@ -15,9 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/olm/change"
+	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
 
 	extensionv1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
@@ -385,5 +387,45 @@ func (w *world) removal(csv *v1alpha1.ClusterServiceVersion) {
 		if all, err := change.Plan(w.Context(), connection, csv.Namespace, csv.Name, definitions); err != nil || fmt.Sprint(all.Removed) != want {
 			w.Errorf("with CRDs %v: removed are %+v, error %v, want %s", definitions, all, err, want)
 		}
+	}
+}
+
+// Of two ClusterExtensions that have each seen an empty namespace, one is installed, and the other one leaves nothing there.
+func TestTwoClusterExtensionsInANamespace(t *testing.T) {
+	t.Parallel()
+	w, r := &world{T: t, Env: localtest.New(t, local.Options{Nodes: 1})}, registrytest.New(t)
+	w.connect()
+	w.Add(w.clusterCatalog(r))
+	kind := extensionv1.GroupVersion.WithKind("ClusterExtension")
+	both := map[string]*extensionv1.ClusterExtension{}
+	for _, name := range []string{"one", "two"} {
+		of := clusterExtension(name, w.Namespace, "memcached", "0.0.1")
+		w.Add(of)
+		both[name] = of
+		group := &operatorsv1.OperatorGroup{ObjectMeta: w.Named(name)}
+		group.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(of, kind)}
+		group.Labels = map[string]string{plan.OwnerLabel: string(of.UID), plan.PartOfLabel: plan.ApplySetID(plan.ID{GroupKind: kind.GroupKind(), Name: name})}
+		w.Add(group)
+	}
+	w.run()
+	w.Cleanup(func() { w.Must(w.DeleteAllOf(context.WithoutCancel(w.Context()), &extensionv1.ClusterExtension{})) })
+	var groups operatorsv1.OperatorGroupList
+	localtest.Eventually(t, "one group is left", func(ctx context.Context) error {
+		if err := w.List(ctx, &groups, client.InNamespace(w.Namespace)); err != nil || len(groups.Items) != 1 {
+			return fmt.Errorf("there are %d, error %w", len(groups.Items), err)
+		}
+		return nil
+	})
+	winner := groups.Items[0].Name
+	w.awaitInstalled(both[winner], "0.0.1")
+	delete(both, winner)
+	for _, loser := range both {
+		w.awaitConditions(loser, "Progressing=True Retrying the namespace "+w.Namespace+" has the OperatorGroup "+winner+" already")
+		localtest.Eventually(t, "the other one is not ready", func(ctx context.Context) error {
+			if err := w.Get(ctx, client.ObjectKeyFromObject(loser), loser); err != nil || !meta.IsStatusConditionFalse(loser.Status.Conditions, "Ready") {
+				return fmt.Errorf("the conditions are %+v, error %w", loser.Status.Conditions, err)
+			}
+			return nil
+		})
 	}
 }

@@ -8,10 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm"
 	"github.com/operon-framework/operon/internal/tools/olm/change"
@@ -198,6 +203,9 @@ func (w *world) remove(connection *kube.Client) {
 		return err
 	})
 	w.deployment("memcached-operator")
+	if slices.Contains(object.GetFinalizers(), metav1.FinalizerDeleteDependents) {
+		w.Error("what the object owns is deleted before the operator removes its finalizer")
+	}
 	w.patch(object, `{"metadata":{"finalizers":null}}`)
 	w.Must(localtest.Receive(w.T, "the end of the removal", ended))
 	crd := w.definition()
@@ -226,4 +234,103 @@ func TestCommandsIgnoreCopies(t *testing.T) {
 	if all, err := change.Plan(t.Context(), connection, w.Namespace, first, true); err == nil || err.Error() != want {
 		t.Errorf("removed are %+v, error %v, want %s", all, err, want)
 	}
+}
+
+// A version that is installed after the plan of a removal is removed, too, with what it runs, but not one that was applied before. A CRD stays if
+// another version needs it by then, or if it was not installed from a bundle. What another version takes over stays.
+func TestRemovalCatchesUp(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, Env: localtest.Shared(t)}
+	w.connect()
+	crd, sub := w.definition(), w.subscribe("shop")
+	w.Cleanup(func() { w.Must(client.IgnoreNotFound(w.Delete(context.WithoutCancel(w.Context()), crd))) })
+	byHand, next := w.csv(version("0.0.3", "0.0.1")), w.csv(version("0.0.2", "0.0.1"))
+	byHand.Spec.CustomResourceDefinitions.Owned = nil
+	next.Spec.CustomResourceDefinitions.Owned = append(next.Spec.CustomResourceDefinitions.Owned, v1alpha1.CRDDescription{Name: "tills." + w.group, Version: "v1", Kind: "Till"})
+	handed := w.runs("handed", w.csv(memcached))
+	w.Add(crd, sub, w.csv(memcached), byHand, handed)
+	sub.Status.InstalledCSV, sub.Status.CurrentCSV = first, second
+	w.Must(w.Status().Update(t.Context(), sub))
+	connection, err := kube.New(w.Config, "operon-olm")
+	w.Must(err)
+	all, err := change.Plan(t.Context(), connection, w.Namespace, sub.Name, true)
+	w.Must(err)
+	if want := "CustomResourceDefinition " + crd.Name + ", because it was not installed from a bundle"; !slices.Equal(all.Kept, []string{want}) {
+		t.Errorf("kept are %q, want %s", all.Kept, want)
+	}
+	w.patch(crd, `{"metadata":{"annotations":{"olm.crd-digest":"of a bundle"}}}`)
+	all, err = change.Plan(t.Context(), connection, w.Namespace, sub.Name, true)
+	w.Must(err)
+	if !slices.Equal(all.Definitions(), []string{crd.Name}) {
+		t.Errorf("removed are %q, kept %q", all.Removed, all.Kept)
+	}
+	w.Add(next, w.csv(proxy))
+	started := w.runs("started", next)
+	w.Add(started)
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	var told []string
+	w.Must(all.Run(ctx, connection, func(line string) {
+		if told = append(told, line); strings.HasPrefix(line, "removed Subscription ") {
+			w.patch(handed, fmt.Sprintf(`{"metadata":{"labels":{"olm.owner":%q}}}`, byHand.Name))
+		}
+		if line == "removed ClusterServiceVersion "+w.Namespace+"/"+second {
+			w.Must(w.Delete(ctx, started))
+		}
+	}))
+	if want := "removed Deployment " + w.Namespace + "/started"; !slices.Contains(told, want) {
+		t.Errorf("the command prints %q, want %s", told, want)
+	}
+	removed := []string{"Subscription " + w.Namespace + "/" + sub.Name, "ClusterServiceVersion " + w.Namespace + "/" + first, "ClusterServiceVersion " + w.Namespace + "/" + second}
+	kept := []string{
+		"CustomResourceDefinition tills." + w.group + ", because " + second + " was installed during the removal",
+		"CustomResourceDefinition " + crd.Name + ", because " + w.Namespace + "/proxy.v1.0.0 has or needs it",
+	}
+	if !slices.Equal(all.Removed, removed) || !slices.Equal(all.Kept, kept) {
+		t.Errorf("removed are %q, kept %q", all.Removed, all.Kept)
+	}
+	w.AwaitGone(next)
+	for _, stays := range []client.Object{crd, byHand, handed} {
+		w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(stays), stays))
+	}
+}
+
+// runs returns a Deployment without pods of a version.
+func (w *world) runs(name string, of *v1alpha1.ClusterServiceVersion) *appsv1.Deployment {
+	made := &appsv1.Deployment{ObjectMeta: w.Named(name)}
+	made.Labels = render.Labels(of)
+	made.Spec.Replicas, made.Spec.Selector = new(int32), &metav1.LabelSelector{MatchLabels: map[string]string{"name": name}}
+	made.Spec.Template.Labels = map[string]string{"name": name}
+	made.Spec.Template.Spec.Containers = []corev1.Container{{Name: name, Image: name}}
+	return made
+}
+
+// Nothing is removed if the command could not wait for what the operator runs.
+func TestRemovalWithoutPermission(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, Env: localtest.Shared(t)}
+	w.connect()
+	sub, user := w.subscribe("shop"), w.Namespace+"-remover"
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"operators.coreos.com"}, Resources: []string{"*"}, Verbs: []string{"*"}}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	w.Cleanup(func() {
+		for _, object := range []client.Object{role, binding} {
+			w.Must(client.IgnoreNotFound(w.Delete(context.WithoutCancel(w.Context()), object)))
+		}
+	})
+	w.Add(role, binding, sub)
+	config := rest.CopyConfig(w.Config)
+	config.Impersonate.UserName = user
+	connection, err := kube.New(config, "operon-olm")
+	w.Must(err)
+	localtest.Eventually(t, "the permission that is missing", func(ctx context.Context) error {
+		all, err := change.Plan(ctx, connection, w.Namespace, sub.Name, false)
+		if want := "you may not list deployments.apps in namespace " + w.Namespace; err == nil || err.Error() != want {
+			return fmt.Errorf("planned is %+v, error %w, want %s", all, err, want)
+		}
+		return nil
+	})
 }

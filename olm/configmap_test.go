@@ -18,6 +18,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/installplan"
 )
 
@@ -154,4 +155,16 @@ func (w *world) inConfigMap(versions ...string) map[string]string {
 		"packages":               list(map[string]any{"packageName": "memcached", "channels": []any{map[string]any{"name": "stable", "currentCSV": head}}}),
 		"clusterServiceVersions": list(csvs...), "customResourceDefinitions": list(crd),
 	}
+}
+
+// An interval that is not a duration holds nothing up, and is reported.
+func TestInvalidInterval(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	source := w.catalog(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n")
+	source.Spec.UpdateStrategy = &v1alpha1.UpdateStrategy{RegistryPoll: &v1alpha1.RegistryPoll{Interval: "1d"}}
+	w.Add(w.operatorGroup("group"), source, w.subscribe("shop"))
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.awaitSource(source, v1alpha1.StateReady, "InvalidIntervalError",
+		`spec.updateStrategy.registryPoll.interval: "1d" is not a duration such as 30m: the catalog is read again every 15m0s`)
 }

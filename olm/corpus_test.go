@@ -288,12 +288,25 @@ func (w *world) approveFor(of *head, version string) {
 	})
 }
 
+// approveDependencies approves the plans of the dependencies of a package, which wait as its own do.
+func (w *world) approveDependencies(ctx context.Context, of *head) error {
+	var plans v1alpha1.InstallPlanList
+	err := w.List(ctx, &plans, client.InNamespace(of.namespace))
+	for i := range plans.Items {
+		one := &plans.Items[i]
+		if names := one.Spec.ClusterServiceVersionNames; of.before != nil && !one.Spec.Approved && !slices.Contains(names, of.before.Name) && !slices.Contains(names, of.csv.Name) {
+			err = errors.Join(err, w.Patch(ctx, one, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"approved":true}}`))))
+		}
+	}
+	return err
+}
+
 // awaitVersion waits until a version of a package is installed or cannot be.
 func (w *world) awaitVersion(of *head, wanted *v1alpha1.ClusterServiceVersion) (end ending) {
 	w.Helper()
 	localtest.Eventually(w.T, of.name+": the end of the installation of "+wanted.Name, func(ctx context.Context) error {
 		sub, csv := &v1alpha1.Subscription{}, &v1alpha1.ClusterServiceVersion{}
-		if err := w.Get(ctx, client.ObjectKey{Namespace: of.namespace, Name: "operator"}, sub); err != nil {
+		if err := errors.Join(w.approveDependencies(ctx, of), w.Get(ctx, client.ObjectKey{Namespace: of.namespace, Name: "operator"}, sub)); err != nil {
 			return err
 		}
 		if end = of.unresolved(sub); end != pending {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,6 +124,9 @@ func TestOperatorThatIsNotUpgradeable(t *testing.T) {
 	w.AwaitGone(first)
 }
 
+// noAccount is the message about the group of a test without its ServiceAccount.
+const noAccount = "the ServiceAccount limited does not exist: create it, or correct spec.serviceAccountName of the OperatorGroup group"
+
 // A group with a ServiceAccount runs only operators that get no more than that may do. Two operators do not provide the same kind.
 func TestRefusedOperators(t *testing.T) {
 	t.Parallel()
@@ -132,10 +136,9 @@ func TestRefusedOperators(t *testing.T) {
 	w.Add(group)
 	w.Add(w.requirements()...)
 	w.Add(w.csv(memcached))
-	refused := w.AwaitPhase("memcached-operator.v0.0.1", v1alpha1.PhaseFailed, "GroupServiceAccountForbidden")
-	if want := "the ServiceAccount limited, which may not: * pods in the namespace " + w.Namespace; !strings.Contains(refused.Status.Message, want) {
-		t.Errorf("the message is %q, want %q", refused.Status.Message, want)
-	}
+	w.awaitReason(first, v1alpha1.PhaseFailed, "GroupServiceAccountForbidden", noAccount)
+	w.Add(&corev1.ServiceAccount{ObjectMeta: w.Named("limited")})
+	w.awaitReason(first, v1alpha1.PhaseFailed, "GroupServiceAccountForbidden", "the ServiceAccount limited, which may not: * pods in the namespace "+w.Namespace)
 	w.Add(w.csv(strings.ReplaceAll(memcached, "memcached-operator", "rival")))
 	w.AwaitPhase("rival.v0.0.1", v1alpha1.PhaseFailed, "GroupServiceAccountForbidden")
 	w.Add(&rbacv1.RoleBinding{
@@ -161,21 +164,15 @@ func TestAPIServerOfALimitedGroup(t *testing.T) {
 	w := newWorld(t)
 	group := w.operatorGroup("group")
 	group.Spec.ServiceAccountName = "limited"
-	w.Add(group, &rbacv1.RoleBinding{
+	w.Add(group, &corev1.ServiceAccount{ObjectMeta: w.Named("limited")}, &rbacv1.RoleBinding{
 		ObjectMeta: w.Named("limited"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "memcached-operator"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "limited", Namespace: w.Namespace}},
 	})
 	w.Add(w.requirements()...)
 	w.Add(w.csv(memcached + "  apiservicedefinitions: {owned: [{group: stock.$GROUP, version: v1, kind: Item, deploymentName: memcached-operator}]}\n"))
-	refused := w.AwaitPhase(first, v1alpha1.PhaseFailed, "GroupServiceAccountForbidden")
-	for _, want := range []string{
-		"get secrets " + serviceName + "-cert in the namespace " + w.Namespace, "bind clusterroles.rbac.authorization.k8s.io system:auth-delegator in the cluster",
-		"bind roles.rbac.authorization.k8s.io extension-apiserver-authentication-reader in the namespace kube-system",
-	} {
-		if !strings.Contains(refused.Status.Message, want) {
-			t.Errorf("the message is %q, want %q", refused.Status.Message, want)
-		}
-	}
+	w.awaitReason(first, v1alpha1.PhaseFailed, "GroupServiceAccountForbidden",
+		"get secrets "+serviceName+"-cert in the namespace "+w.Namespace, "bind clusterroles.rbac.authorization.k8s.io system:auth-delegator in the cluster",
+		"bind roles.rbac.authorization.k8s.io extension-apiserver-authentication-reader in the namespace kube-system")
 	w.quiet()
 	w.sent.mustNotContain(t, "bindings")
 }

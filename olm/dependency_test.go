@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm/change"
 	"github.com/operon-framework/operon/local/localtest"
@@ -122,4 +123,66 @@ func TestDependencyThatIsMissing(t *testing.T) {
 		t.Log(failed.Message)
 		return nil
 	})
+}
+
+// Before the approval of a version, its dependencies are not installed either. After it, each waits for its own approval.
+func TestManualDependencies(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	shop := w.catalogWith(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n", w.proxies(r, "Memcached"))
+	sub := w.subscribe("shop")
+	sub.Name, sub.Spec.Package, sub.Spec.InstallPlanApproval = "proxy", "proxy", v1alpha1.Manual
+	w.Add(w.operatorGroup("group"), shop, sub)
+	plan := w.planOf("proxy.v1.0.0")
+	w.awaitPlan(plan.Name, v1alpha1.PlanRequiresApproval)
+	w.quiet()
+	w.sent.mustNotContain(t, "subscriptions/memcached")
+	w.approve(plan)
+	dependency := w.planOf(first)
+	w.awaitPlan(dependency.Name, v1alpha1.PlanRequiresApproval)
+	w.AwaitPhase("proxy.v1.0.0", v1alpha1.PhasePending, "RequirementsNotMet")
+	w.quiet()
+	w.sent.mustNotContain(t, "clusterserviceversions/memcached")
+	connection, err := kube.New(w.Config, "test")
+	w.Must(err)
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	err = change.Await(ctx, connection, w.Namespace, sub.Name, "proxy.v1.0.0", func(string) {})
+	if want := "operon olm approve " + dependency.Name + " -n " + w.Namespace; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("the upgrade: %v, want %s", err, want)
+	}
+	w.approve(dependency)
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.AwaitPhase("proxy.v1.0.0", v1alpha1.PhaseSucceeded, "")
+	w.Must(change.Await(ctx, connection, w.Namespace, sub.Name, "proxy.v1.0.0", func(string) {}))
+}
+
+// A version that was deleted with its dependency waits for another approval, and the dependency with it.
+func TestManualDependenciesOfADeletedVersion(t *testing.T) {
+	t.Parallel()
+	w, r := &world{T: t, Env: localtest.Shared(t)}, registrytest.New(t)
+	w.connect()
+	stop := w.start(operon.Config{Namespaces: []string{w.Namespace}}, true)
+	shop := w.catalogWith(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n", w.proxies(r, "Memcached"))
+	sub := w.subscribe("shop")
+	sub.Name, sub.Spec.Package, sub.Spec.InstallPlanApproval = "proxy", "proxy", v1alpha1.Manual
+	w.Add(w.operatorGroup("group"), shop, sub)
+	for _, name := range []string{"proxy.v1.0.0", first} {
+		w.approve(w.planOf(name))
+	}
+	w.AwaitPhase("proxy.v1.0.0", v1alpha1.PhaseSucceeded, "")
+	w.quiet()
+	stop() // so that all are deleted together
+	for _, object := range []client.Object{
+		&v1alpha1.Subscription{ObjectMeta: w.Named("memcached-stable-shop-" + w.Namespace)},
+		&v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named(first)}, &v1alpha1.ClusterServiceVersion{ObjectMeta: w.Named("proxy.v1.0.0")},
+	} {
+		w.patch(object, `{"metadata":{"finalizers":null}}`)
+		w.Must(w.Delete(t.Context(), object))
+		w.AwaitGone(object)
+	}
+	w.run(w.Namespace)
+	w.awaitPlan(w.planOf("proxy.v1.0.0").Name, v1alpha1.PlanRequiresApproval)
+	w.quiet()
+	w.sent.mustNotContain(t, "subscriptions/memcached")
 }

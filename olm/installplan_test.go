@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -254,21 +253,11 @@ func TestPlanOfALimitedGroup(t *testing.T) {
 	}}
 	plan.Annotations = map[string]string{"olm.bundles": "memcached-operator.v0.0.1=" + w.Namespace + "/shop"}
 	w.Add(group, w.catalog(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n"), plan)
-	var refused *v1alpha1.InstallPlan
-	localtest.Eventually(t, "the namespaces of the group are known", func(context.Context) error {
-		if refused = w.awaitPlan("install-1", v1alpha1.PlanFailed); strings.Contains(refused.Status.Message, "not known yet") {
-			return errors.New(refused.Status.Message)
-		}
-		return nil
-	})
-	for _, want := range []string{
-		"create, update, delete clusterserviceversions.operators.coreos.com in the namespace " + w.Namespace,
-		"create, update, delete customresourcedefinitions.apiextensions.k8s.io in the cluster", "get /metrics in the cluster",
-	} {
-		if !strings.Contains(refused.Status.Message, want) {
-			t.Errorf("the message is %q, want %q", refused.Status.Message, want)
-		}
-	}
+	w.awaitRefusal(plan, v1alpha1.PlanFailed, installplan.ReasonForbidden, noAccount)
+	w.Add(&corev1.ServiceAccount{ObjectMeta: w.Named("limited")})
+	w.awaitRefusal(plan, v1alpha1.PlanFailed, installplan.ReasonForbidden,
+		"create, update, delete clusterserviceversions.operators.coreos.com in the namespace "+w.Namespace,
+		"create, update, delete customresourcedefinitions.apiextensions.k8s.io in the cluster", "get /metrics in the cluster")
 	w.sent.mustNotContain(t, "clusterserviceversions")
 }
 
@@ -297,7 +286,7 @@ func TestForeignKindOfALimitedGroup(t *testing.T) {
 			w.Must(client.IgnoreNotFound(w.Delete(context.WithoutCancel(t.Context()), object)))
 		}
 	})
-	w.Add(foreign, writes, all, own, &rbacv1.RoleBinding{
+	w.Add(foreign, writes, all, own, &corev1.ServiceAccount{ObjectMeta: w.Named("limited")}, &rbacv1.RoleBinding{
 		ObjectMeta: w.Named("limited"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "limited"}, Subjects: subjects,
 	})
 	w.Add(group, w.catalog(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", text)}, "- {name: memcached-operator.v0.0.1}\n"), plan)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/internal/testing/registrytest"
 	"github.com/operon-framework/operon/olm/internal/require"
 )
@@ -70,4 +72,34 @@ func TestGrantedPermissionsStay(t *testing.T) {
 		t.Errorf("the Role has the UID %s, want %s", after.UID, before.UID)
 	}
 	w.AwaitPhase(version, v1alpha1.PhaseSucceeded, "")
+}
+
+// A label of a version changes none of its permissions, although older managers have stored a digest that depends on labels.
+func TestLabelsOfAVersion(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	plan := w.plan("install-1", "0.0.1", "", v1alpha1.Automatic)
+	w.Add(w.operatorGroup("group"), w.catalog(r, "shop", map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}, "- {name: memcached-operator.v0.0.1}\n"), plan)
+	w.awaitPlan(plan.Name, v1alpha1.PlanComplete)
+	csv := w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.Must(w.Delete(t.Context(), plan))
+	w.AwaitGone(plan)
+	w.patch(csv, `{"metadata":{"labels":{"operators.coreos.com/other":""}}}`)
+	w.quiet()
+	csv = w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	digest := csv.Status.PermissionsDigest
+	bundled := csv.DeepCopy()
+	delete(bundled.Labels, "operators.coreos.com/other")
+	for i, of := range []*v1alpha1.ClusterServiceVersion{csv, bundled} { // the second one was broken by the label
+		former, err := render.FormerDigest(of)
+		w.Must(err)
+		if former == digest {
+			t.Fatal("the digest depends on labels")
+		}
+		w.Must(w.Status().Patch(t.Context(), csv, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":{"permissionsDigest":%q}}`, former))))
+		w.patch(csv, fmt.Sprintf(`{"metadata":{"labels":{"look":"%d"}}}`, i))
+		w.Await(first, "has the digest of this manager", func(csv *v1alpha1.ClusterServiceVersion) bool {
+			return csv.Status.PermissionsDigest == digest && csv.Status.Phase == v1alpha1.PhaseSucceeded
+		})
+	}
 }

@@ -13,10 +13,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/olm/change"
 	"github.com/operon-framework/operon/local/localtest"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
@@ -277,4 +280,46 @@ func TestRollbackThatCannotWork(t *testing.T) {
 	})
 	w.AwaitPhase(second, v1alpha1.PhaseFailed, phase.ReasonInstallCheckFailed)
 	w.AwaitPhase(first, v1alpha1.PhaseReplacing, phase.ReasonBeingReplaced)
+}
+
+// With manual approval, the plan that restores the objects of the version before waits. The Subscription names it beside the reason why nothing is
+// upgraded.
+func TestRollbackThatWaitsForApproval(t *testing.T) {
+	t.Parallel()
+	w, r, ahead := newFastWorld(t)
+	bundles := map[string]string{"0.0.1": w.settings(r, "0.0.1", memcached)}
+	source, sub := w.catalog(r, "shop", bundles, "- {name: memcached-operator.v0.0.1}\n"), w.subscribe("shop")
+	sub.Annotations = map[string]string{v1alpha1.AnnotationRollback: "true"}
+	sub.Spec.InstallPlanApproval = v1alpha1.Manual
+	w.Add(w.operatorGroup("group"), source, sub)
+	w.approve(w.planOf(first))
+	w.AwaitPhase(first, v1alpha1.PhaseSucceeded, "")
+	w.awaitState(first + " AtLatestKnown")
+	bundles["0.0.2"] = w.settings(r, "0.0.2", failing(version("0.0.2", "0.0.1")))
+	w.offer(source, w.catalog(r, "failing", bundles, bothVersions))
+	w.approve(w.planOf(second))
+	w.awaitPods()
+	w.AwaitGone(w.timeOut(ahead))
+	w.awaitConditions(sub, "ResolutionFailed=True RolledBack", "InstallPlanPending=True RequiresApproval the InstallPlan ")
+	w.quiet()
+	w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(sub), sub))
+	restores := w.awaitPlan(sub.Status.InstallPlanRef.Name, v1alpha1.PlanRequiresApproval)
+	w.approve(restores)
+	connection, err := kube.New(w.Config, "test")
+	w.Must(err)
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	w.Must(change.Await(ctx, connection, w.Namespace, sub.Name, first, func(string) {}))
+	if err := w.Get(ctx, client.ObjectKeyFromObject(restores), restores); client.IgnoreNotFound(err) != nil || err == nil && restores.Status.Phase != v1alpha1.PlanComplete {
+		t.Errorf("after the upgrade, the plan is %s, error %v", restores.Status.Phase, err)
+	}
+	w.awaitSettings("0.0.1", first)
+	localtest.Eventually(t, "no plan waits", func(ctx context.Context) error {
+		err := w.Get(ctx, client.ObjectKeyFromObject(sub), sub)
+		if err == nil && meta.FindStatusCondition(sub.Status.Problems, "InstallPlanPending") != nil {
+			return fmt.Errorf("the conditions are %+v", sub.Status.Problems)
+		}
+		return err
+	})
+	w.awaitState(first + " UpgradeFailed")
 }

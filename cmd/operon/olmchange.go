@@ -153,7 +153,8 @@ ClusterExtension is removed with it.
 
 CRDs and custom resources stay. With --delete-crds, they are deleted after you typed the name on a
 terminal, or with --yes: first the custom resources, while the operator still runs and can remove their
-finalizers, then the operator, and then the CRDs. A CRD that another operator has or needs stays.`,
+finalizers, then the operator, and then the CRDs. A CRD that another operator has or needs stays, and so
+does one that was not installed from a bundle.`,
 		Example: `  operon olm remove memcached -n caches --dry-run
   operon olm remove memcached -n caches
   operon olm remove memcached -n caches --delete-crds --yes`,

@@ -17,6 +17,9 @@ import (
 // AnnotationProperties has the properties of the bundle on its ClusterServiceVersion, which resolution of later plans needs.
 const AnnotationProperties = "operatorframework.io/properties"
 
+// AnnotationDigest is on CustomResourceDefinitions that a plan wrote, with the digest of what it wrote.
+const AnnotationDigest = "olm.crd-digest"
+
 // Bundle is what a bundle contains. It is not changed.
 type Bundle struct {
 	CSV  *unstructured.Unstructured
@@ -118,6 +121,19 @@ func PackageIn(properties string) string {
 		}
 	}
 	return ""
+}
+
+// FormerDigests returns the digests that older managers may have stored for the permissions of a version: with its labels, and with those of its
+// bundle.
+func FormerDigests(csv *v1alpha1.ClusterServiceVersion) ([]string, error) {
+	bundled := *csv
+	bundled.Labels = map[string]string{render.ComponentLabel(PackageOf(csv), csv.Namespace): ""}
+	with, err := render.FormerDigest(csv)
+	if err != nil {
+		return nil, err
+	}
+	before, err := render.FormerDigest(&bundled)
+	return []string{with, before}, err
 }
 
 // labelComponent adds the label of the package, by which tools find the objects of an operator.

@@ -297,6 +297,8 @@ func enter(status *v1alpha1.ClusterServiceVersionStatus, next entry, now time.Ti
 	status.Phase, status.Reason, status.Message, status.LastUpdateTime = next.phase, next.reason, next.message, &at
 	if moved {
 		status.LastTransitionTime = &at
+	}
+	if moved || len(status.History) == 0 { // the history of another manager may be lost
 		status.History = append(status.History, v1alpha1.PhaseEntry{})
 		if len(status.History) > maxHistory {
 			status.History = status.History[len(status.History)-maxHistory:]

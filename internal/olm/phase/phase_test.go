@@ -24,6 +24,16 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// A status that has lost its history, such as one that another manager wrote, gets another one.
+func TestLostHistory(t *testing.T) {
+	t.Parallel()
+	facts := phase.Facts{Problem: phase.Problem{Reason: phase.ReasonNoGroup, Message: "new"}}
+	status := &v1alpha1.ClusterServiceVersionStatus{Phase: v1alpha1.PhaseFailed, Reason: phase.ReasonNoGroup, Message: "old"}
+	if phase.Advance(status, facts, time.Now()); status.Message != "new" || len(status.History) != 1 || status.History[0].Message != "new" {
+		t.Errorf("the status is %+v", status)
+	}
+}
+
 // A version that does not work is not replaced by one that does not either: that waits.
 func TestNotReplaced(t *testing.T) {
 	t.Parallel()

@@ -21,8 +21,15 @@ import (
 const LabelCopiedFrom = "olm.copiedFrom"
 
 // PermissionsDigest returns a digest of all permissions that a ClusterServiceVersion gives: those that its operator asks for, and those of users
-// for the kinds that it provides.
+// for the kinds that it provides. Labels of the ClusterServiceVersion do not change them.
 func PermissionsDigest(csv *v1alpha1.ClusterServiceVersion) (string, error) {
+	plain := *csv
+	plain.Labels = nil
+	return FormerDigest(&plain)
+}
+
+// FormerDigest returns the digest that older managers have stored. It depends on labels of the ClusterServiceVersion.
+func FormerDigest(csv *v1alpha1.ClusterServiceVersion) (string, error) {
 	spec := csv.Spec.Install.Spec
 	content, err := json.Marshal([]any{spec.Permissions, spec.ClusterPermissions, APIRoles(csv)})
 	if err != nil {

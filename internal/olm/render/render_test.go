@@ -174,6 +174,11 @@ func TestPermissionsDigest(t *testing.T) {
 		}
 		return found
 	}
+	labelled := strings.Replace(operator, "namespace: shops,", `namespace: shops, labels: {operators.coreos.com/other: ""},`, 1)
+	const owned = "  customresourcedefinitions: {owned: [{name: shops.example.com, version: v1, kind: Shop}]}\n"
+	if labelled == operator || digest(labelled+owned) != digest(operator+owned) {
+		t.Error("the digest depends on labels")
+	}
 	want := digest(operator)
 	for from, to := range map[string]string{"capabilities: Basic": "capabilities: Full", `"shop:1", env`: `"shop:2", env`, "value: info": "value: debug"} {
 		if changed := strings.Replace(operator, from, to, 1); changed == operator || digest(changed) != want {

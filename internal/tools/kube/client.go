@@ -184,12 +184,21 @@ func (c *Client) Merge(ctx context.Context, object *unstructured.Unstructured, f
 // Delete deletes the object with this UID, and before it the objects that it owns. If it was deleted already, or another
 // object has its name now, Delete does nothing.
 func (c *Client) Delete(ctx context.Context, object *unstructured.Unstructured) error {
+	return c.delete(ctx, object, metav1.DeletePropagationForeground)
+}
+
+// DeleteBefore is like Delete, but garbage collection deletes the objects that it owns after it.
+func (c *Client) DeleteBefore(ctx context.Context, object *unstructured.Unstructured) error {
+	return c.delete(ctx, object, metav1.DeletePropagationBackground)
+}
+
+func (c *Client) delete(ctx context.Context, object *unstructured.Unstructured, policy metav1.DeletionPropagation) error {
 	objects, err := c.Objects(object)
 	if err != nil {
 		return err
 	}
-	uid, foreground := object.GetUID(), metav1.DeletePropagationForeground
-	err = objects.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &uid}})
+	uid := object.GetUID()
+	err = objects.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid}})
 	if IsGone(err) {
 		return nil
 	}

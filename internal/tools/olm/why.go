@@ -245,6 +245,10 @@ func (e *explanation) resolution(of *Subscription) bool {
 	if remedy.do != "" {
 		do = []string{remedy.do}
 	}
+	if plan := e.state.planOf(of); plan != nil && plan.Status.Phase == PlanRequiresApproval && of.is(conditionPending) {
+		e.link(kindPlan, plan.Name, plan.Status.Phase)
+		do = append(do, fmt.Sprintf("operon olm approve %s -n %s       # it waits for approval, too", plan.Name, plan.Namespace))
+	}
 	e.decide(condition.Message, e.at(kindSubscription, of.Name, cmp.Or(remedy.field, "status.conditions[ResolutionFailed]")), do...)
 	return true
 }
@@ -281,7 +285,7 @@ func (e *explanation) plan(of *InstallPlan) {
 var failures = map[string][]string{
 	"UnsafeCustomResourceDefinition": {"change the objects that the message names, so that they fit both schemas; the plan is tried again"},
 	"BundleChanged":                  {"delete the plan, so that the manager makes another one from the bundle as it is now"},
-	"GroupServiceAccountForbidden":   {"grant the ServiceAccount of the OperatorGroup what the message names, or remove spec.serviceAccountName from the group"},
+	"GroupServiceAccountForbidden":   {"grant the ServiceAccount of the OperatorGroup what the message names, or create it, or remove spec.serviceAccountName from the group"},
 	"NamespaceOfClusterExtension":    {"delete the Subscription, and subscribe in another namespace"},
 	"ForeignObject":                  {"remove or rename the object that the message names; the plan is tried again"},
 }

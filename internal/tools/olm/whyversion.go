@@ -3,9 +3,10 @@ package olm
 import (
 	"cmp"
 	"fmt"
-	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
@@ -16,7 +17,7 @@ var groupReasons = map[string]struct{ field, do string }{
 	"TooManyOperatorGroups":           {"metadata.namespace", "delete all OperatorGroups of the namespace but one"},
 	"NoTargetNamespaces":              {"spec.selector", "label a namespace so that the selector selects it"},
 	"UnsupportedOperatorGroup":        {"spec.targetNamespaces", "select namespaces that an install mode of the operator supports"},
-	"GroupServiceAccountForbidden":    {"spec.serviceAccountName", "grant the ServiceAccount what the message names, or remove the field"},
+	"GroupServiceAccountForbidden":    {"spec.serviceAccountName", "grant the ServiceAccount what the message names, or create it, or remove the field"},
 	"InterOperatorGroupOwnerConflict": {"status.namespaces", "select other namespaces, or remove the other operator"},
 }
 
@@ -102,6 +103,17 @@ func (e *explanation) remedy(of *Version, missing Requirement) []string {
 	case missing.Kind == "CustomResourceDefinition" && owns(of, missing.Name):
 		return []string{"apply the CustomResourceDefinition of the bundle; a Subscription installs it together with the version"}
 	case missing.Kind == "CustomResourceDefinition":
+		var do []string
+		if by := e.state.SubscriptionOf(of); by != nil {
+			for _, one := range e.state.Dependencies(by) {
+				if plan := e.state.planOf(one.Subscription); plan != nil && plan.Status.Phase == PlanRequiresApproval {
+					do = append(do, fmt.Sprintf("operon olm approve %s -n %s", plan.Name, plan.Namespace))
+				}
+			}
+		}
+		if len(do) > 0 {
+			return do
+		}
 		return []string{"install an operator that provides it"}
 	case missing.Kind == "ServiceAccount" && e.state.SubscriptionOf(of) == nil && of.ExtensionOwner() == nil:
 		return []string{"create the ServiceAccount and its permissions; a Subscription grants them together with the version"}
@@ -112,12 +124,7 @@ func (e *explanation) remedy(of *Version, missing Requirement) []string {
 }
 
 func owns(of *Version, crd string) bool {
-	for _, api := range of.Spec.Definitions.Owned {
-		if api.Name == crd {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(of.Spec.Definitions.Owned, func(api API) bool { return api.Name == crd })
 }
 
 // workloads decides for the first Deployment that is not available, and its first pod that is not ready.
@@ -159,7 +166,7 @@ func (e *explanation) workload(kind, name string) *unstructured.Unstructured {
 func (e *explanation) pod(of *unstructured.Unstructured) (name, why string) {
 	selector, _, _ := unstructured.NestedStringMap(of.Object, "spec", "selector", "matchLabels")
 	for _, one := range e.state.Workloads {
-		if one.GetKind() != "Pod" || len(selector) == 0 || !selects(selector, one.GetLabels()) {
+		if one.GetKind() != "Pod" || len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(one.GetLabels())) {
 			continue
 		}
 		if state, message := tree.Judge(one); state != tree.Ready {
@@ -167,13 +174,4 @@ func (e *explanation) pod(of *unstructured.Unstructured) (name, why string) {
 		}
 	}
 	return "", ""
-}
-
-func selects(selector, labels map[string]string) bool {
-	together := maps.Clone(labels)
-	if together == nil {
-		return false
-	}
-	maps.Copy(together, selector)
-	return maps.Equal(together, labels)
 }

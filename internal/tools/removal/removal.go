@@ -30,6 +30,9 @@ type Remover struct {
 	Gone func(*unstructured.Unstructured)
 	// Waiting is called every few seconds with the remaining objects. It may be nil.
 	Waiting func([]*unstructured.Unstructured)
+	// Before reports whether an object is deleted before the objects that it owns, because its finalizers need them. If it is nil, all are deleted after
+	// them.
+	Before func(*unstructured.Unstructured) bool
 	// Retry reports whether a deletion that was rejected with an error may succeed soon. If it is nil, no deletion is retried.
 	Retry func(error) bool
 }
@@ -42,7 +45,7 @@ func (r *Remover) Remove(ctx context.Context, objects []*unstructured.Unstructur
 	return r.WaitGone(ctx, objects)
 }
 
-// Delete requests the deletion of objects, and before them of the objects that they own.
+// Delete requests the deletion of objects, and of the objects that they own.
 func (r *Remover) Delete(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var problems []error
 	for _, object := range objects {
@@ -54,12 +57,16 @@ func (r *Remover) Delete(ctx context.Context, objects []*unstructured.Unstructur
 }
 
 func (r *Remover) deleteOne(ctx context.Context, object *unstructured.Unstructured) error {
+	request := r.Client.Delete
+	if r.Before != nil && r.Before(object) {
+		request = r.Client.DeleteBefore
+	}
 	patient, cancel := context.WithTimeout(ctx, timing.refusedFor)
 	defer cancel()
 	tick := time.NewTicker(timing.interval)
 	defer tick.Stop()
 	for {
-		err := r.Client.Delete(ctx, object)
+		err := request(ctx, object)
 		if err == nil || r.Retry == nil || !r.Retry(err) {
 			return err
 		}

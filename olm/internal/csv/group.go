@@ -58,7 +58,12 @@ func (c *Composer) group(ctx context.Context, csv *v1alpha1.ClusterServiceVersio
 		}
 	}
 	problem := render.Supports(csv.Spec.InstallModes, found)
-	if account := all[0].Spec.ServiceAccountName; account != "" && problem.Reason == "" {
+	account := all[0].Spec.ServiceAccountName
+	switch {
+	case account == "" || problem.Reason != "":
+	case all[0].Status.ServiceAccountRef == nil:
+		problem = phase.Problem{Reason: reasonForbidden, Message: group.NoAccount(&all[0])}
+	default:
 		problem, err = c.limited(ctx, csv, found, client.ObjectKey{Namespace: csv.Namespace, Name: account})
 	}
 	return found, problem, err

@@ -12,6 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/olm/internal/installplan"
@@ -30,8 +31,15 @@ func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, gr
 	if err != nil {
 		return err
 	}
+	former, err := contents.FormerDigests(n.csv)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(former, p.granted) {
+		p.granted = digest
+	}
 	if p.granted != digest {
-		granted, pending, err := n.planned(ctx, out, digest)
+		granted, pending, err := n.planned(ctx, out, append(former, digest))
 		if err != nil {
 			return err
 		}
@@ -88,9 +96,9 @@ func (n *neighbors) permissions(ctx context.Context, out *operon.Composition, gr
 	return nil
 }
 
-// planned reports whether a plan of the namespace grants permissions to the operator, and if none does, whether one may do so again. A plan
-// does not while it cannot be carried out, for example because a manager that was just started has not read its catalog yet.
-func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digest string) (granted, pending bool, err error) {
+// planned reports whether a plan of the namespace grants permissions with one of the digests to the operator, and if none does, whether one may do
+// so again. A plan does not while it cannot be carried out, for example because a manager that was just started has not read its catalog yet.
+func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digests []string) (granted, pending bool, err error) {
 	plans, err := installplan.Of(ctx, out, n.csv.Namespace, n.csv.Name)
 	if err != nil {
 		return false, false, err
@@ -101,7 +109,7 @@ func (n *neighbors) planned(ctx context.Context, out *operon.Composition, digest
 			continue
 		}
 		for _, lookup := range one.Status.BundleLookups {
-			if lookup.Identifier == n.csv.Name && lookup.PermissionsDigest == digest {
+			if lookup.Identifier == n.csv.Name && slices.Contains(digests, lookup.PermissionsDigest) {
 				return true, false, nil
 			}
 		}

@@ -116,7 +116,7 @@ func (v versions) base() (*version, error) {
 func (c *Composer) offers(ctx context.Context, filter *v1.CatalogFilter, out *operon.Composition) (found []offer, selected bool, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(filter.Selector)
 	if err != nil {
-		return nil, false, refusal{v1.ReasonBlocked, fmt.Sprintf("spec.source.catalog.selector: %v", err)}
+		return nil, false, refusal{reason: v1.ReasonBlocked, message: fmt.Sprintf("spec.source.catalog.selector: %v", err)}
 	}
 	var list v1.ClusterCatalogList
 	if err := out.List(ctx, &list, nil, operon.Everything); err != nil {

@@ -53,18 +53,22 @@ type pass struct {
 }
 
 // refusal is why nothing is installed or upgraded until something changes.
-type refusal struct{ reason, message string }
+type refusal struct {
+	reason, message string
+	// retreats means that the namespace belongs to others: the OperatorGroup that was declared for a first installation is removed again.
+	retreats bool
+}
 
 func (r refusal) Error() string { return r.message }
 
 // rolling returns a refusal that ends when the installation continues.
 func rolling(format string, values ...any) error {
-	return refusal{v1.ReasonRollingOut, fmt.Sprintf(format, values...)}
+	return refusal{reason: v1.ReasonRollingOut, message: fmt.Sprintf(format, values...)}
 }
 
 // retry returns a refusal that can end without a change of the ClusterExtension.
 func retry(format string, values ...any) error {
-	return refusal{v1.ReasonRetrying, fmt.Sprintf(format, values...)}
+	return refusal{reason: v1.ReasonRetrying, message: fmt.Sprintf(format, values...)}
 }
 
 // Compose implements operon.Composer. What is installed stays while something refuses an upgrade.
@@ -81,7 +85,11 @@ func (c *Composer) Compose(ctx context.Context, of *v1.ClusterExtension, out *op
 	case v1.ReasonBlocked:
 		out.Fail(why.reason, why.message)
 	case v1.ReasonRetrying:
-		out.Wait(why.reason, why.message)
+		if why.retreats && p.versions.tip == nil {
+			out.Warning(why.reason, why.message)
+		} else {
+			out.Wait(why.reason, why.message)
+		}
 		out.RequeueAfter(timing.again)
 	}
 	return nil
@@ -137,7 +145,7 @@ func (c *Composer) compose(ctx context.Context, of *v1.ClusterExtension, out *op
 func (c *Composer) choose(ctx context.Context, of *v1.ClusterExtension, out *operon.Composition, p *pass) (choice, error) {
 	filter := of.Spec.Source.Catalog
 	if _, err := rangeOf(filter); err != nil { // a mistake is reported before the catalogs are read
-		return choice{}, refusal{v1.ReasonBlocked, err.Error()}
+		return choice{}, refusal{reason: v1.ReasonBlocked, message: err.Error()}
 	}
 	offers, selected, err := c.offers(ctx, filter, out)
 	if err != nil {

@@ -1,9 +1,11 @@
 package extension
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -82,9 +84,10 @@ func namespaceIsFree(ctx context.Context, of *v1.ClusterExtension, out *operon.C
 	if err != nil {
 		return err
 	}
-	for _, one := range groups {
-		if one.Labels[coreplan.OwnerLabel] != string(of.UID) {
-			return retry("the namespace %s has the OperatorGroup %s already: use a namespace for this ClusterExtension alone", one.Namespace, one.Name)
+	own := slices.IndexFunc(groups, func(one operatorsv1.OperatorGroup) bool { return one.Labels[coreplan.OwnerLabel] == string(of.UID) })
+	for i := range groups {
+		if one := &groups[i]; i != own && (own < 0 || !precedes(&groups[own], one)) {
+			return refusal{v1.ReasonRetrying, fmt.Sprintf("the namespace %s has the OperatorGroup %s already: use a namespace for this ClusterExtension alone", one.Namespace, one.Name), own >= 0}
 		}
 	}
 	csv := &v1alpha1.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: of.Spec.Namespace, Name: next}}
@@ -92,6 +95,13 @@ func namespaceIsFree(ctx context.Context, of *v1.ClusterExtension, out *operon.C
 		return orRetry(err, "the ClusterServiceVersion %s exists in the namespace %s and was not installed by this ClusterExtension: delete it", next, csv.Namespace)
 	}
 	return nil
+}
+
+// precedes reports whether the OperatorGroup of a ClusterExtension is older than that of another one, which then gives way: both may have seen an
+// empty namespace.
+func precedes(own, other *operatorsv1.OperatorGroup) bool {
+	by := metav1.GetControllerOf(other)
+	return by != nil && by.Kind == "ClusterExtension" && cmp.Or(own.CreationTimestamp.Compare(other.CreationTimestamp.Time), strings.Compare(string(own.UID), string(other.UID))) < 0
 }
 
 func orRetry(err error, format string, values ...any) error {
@@ -189,8 +199,18 @@ func plansOf(ctx context.Context, of *v1.ClusterExtension, out *operon.Compositi
 // needs reports whether a version still needs its InstallPlan: it works, perhaps with permissions of the version before, which go with it.
 func needs(csv *v1alpha1.ClusterServiceVersion, of *v1alpha1.InstallPlan) bool {
 	return of.Status.Phase != v1alpha1.PlanComplete || slices.ContainsFunc(of.Status.BundleLookups, func(one v1alpha1.BundleLookup) bool {
-		return one.Identifier == csv.Name && one.PermissionsDigest != csv.Status.PermissionsDigest
+		return one.Identifier == csv.Name && !granted(csv, one.PermissionsDigest)
 	})
+}
+
+// granted reports whether a version has the permissions of its InstallPlan. That of an older manager has another digest for them.
+func granted(csv *v1alpha1.ClusterServiceVersion, planned string) bool {
+	if planned == csv.Status.PermissionsDigest {
+		return true
+	}
+	digest, err := render.PermissionsDigest(csv)
+	former, formerErr := contents.FormerDigests(csv)
+	return err == nil && formerErr == nil && digest == csv.Status.PermissionsDigest && slices.Contains(former, planned)
 }
 
 // wantedPlan returns the InstallPlan of a version as it has to be. Another image, or another version to replace, makes another plan.

@@ -11,6 +11,8 @@ import (
 
 	v1 "github.com/operon-framework/operon/internal/olm/api/extension/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
+	"github.com/operon-framework/operon/internal/olm/contents"
+	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/internal/olm/resolve"
 )
 
@@ -71,6 +73,26 @@ func TestNeedsPlan(t *testing.T) {
 			Phase: test.phase, BundleLookups: []v1alpha1.BundleLookup{{Identifier: csv.Name, PermissionsDigest: "new"}},
 		}}); got != test.want {
 			t.Errorf("%s: the plan is needed: %v", name, got)
+		}
+	}
+	csv.Annotations = map[string]string{contents.AnnotationProperties: `{"properties":[{"type":"olm.package","value":{"packageName":"till"}}]}`}
+	csv.Labels = map[string]string{render.ComponentLabel("till", ""): ""}
+	csv.Spec.CustomResourceDefinitions.Owned = []v1alpha1.CRDDescription{{Name: "tills.example.com"}}
+	bundled, err := render.FormerDigest(csv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	csv.Labels["operators.coreos.com/other"] = ""
+	former, err := render.FormerDigest(csv)
+	if err != nil || former == bundled {
+		t.Fatal(former, err)
+	}
+	if csv.Status.PermissionsDigest, err = render.PermissionsDigest(csv); err != nil || csv.Status.PermissionsDigest == former {
+		t.Fatal(former, err)
+	}
+	for planned, want := range map[string]bool{former: true, bundled: true, "old": false} {
+		if got := granted(csv, planned); got != want {
+			t.Errorf("%s is granted: %v", planned, got)
 		}
 	}
 }

@@ -101,6 +101,11 @@ func Names(all []v1.OperatorGroup) string {
 	return strings.Join(names, ", ")
 }
 
+// NoAccount returns why operators of a group whose ServiceAccount does not exist are refused. It may still have permissions, as all ServiceAccounts.
+func NoAccount(group *v1.OperatorGroup) string {
+	return fmt.Sprintf("the ServiceAccount %s does not exist: create it, or correct spec.serviceAccountName of the OperatorGroup %s", group.Spec.ServiceAccountName, group.Name)
+}
+
 // selected returns the namespaces that a group selects, in order. One empty name stands for all.
 func selected(ctx context.Context, group *v1.OperatorGroup, seen *operon.Observed) ([]string, error) {
 	if named := group.Spec.TargetNamespaces; len(named) > 0 {

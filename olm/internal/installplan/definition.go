@@ -22,9 +22,6 @@ import (
 	"github.com/operon-framework/operon/internal/olm/contents"
 )
 
-// annotationDigest is on CustomResourceDefinitions that a plan wrote, with the digest of what it wrote.
-const annotationDigest = "olm.crd-digest"
-
 // definition declares a CustomResourceDefinition. One that exists is only changed if all stored objects survive, and no stored version is
 // removed. Plans of several namespaces may have the same one, which the first of them writes. It stays as the newest of the operators needs it.
 func (c *Composer) definition(ctx context.Context, w *writing, csv *v1alpha1.ClusterServiceVersion, wanted *unstructured.Unstructured) error {
@@ -74,7 +71,7 @@ func (c *Composer) definition(ctx context.Context, w *writing, csv *v1alpha1.Clu
 		return refusal{ReasonUnsafeCRD, text}
 	}
 	p.existed(wanted)
-	if live.GetAnnotations()[annotationDigest] == digest && unchanged(report) { // another plan wrote it, and nobody changed it since
+	if live.GetAnnotations()[contents.AnnotationDigest] == digest && unchanged(report) { // another plan wrote it, and nobody changed it since
 		return nil
 	}
 	p.later(func() { out.Child(wanted, operon.Orphan(), operon.Adopt()) })
@@ -119,6 +116,6 @@ func digestOf(wanted *unstructured.Unstructured) (string, error) {
 	}
 	sum := sha256.Sum256(content)
 	digest := hex.EncodeToString(sum[:16])
-	annotate(wanted, annotationDigest, digest)
+	annotate(wanted, contents.AnnotationDigest, digest)
 	return digest, nil
 }

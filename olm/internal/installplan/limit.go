@@ -41,6 +41,9 @@ func (c *Composer) limited(ctx context.Context, of *v1alpha1.InstallPlan, bundle
 		if one.Status.ObservedGeneration != one.Generation {
 			return refusal{ReasonForbidden, fmt.Sprintf("the namespaces of the OperatorGroup %s are not known yet", one.Name)}
 		}
+		if one.Status.ServiceAccountRef == nil {
+			return refusal{ReasonForbidden, group.NoAccount(&one)}
+		}
 		in := render.Group{Name: one.Name, Namespace: of.Namespace, Targets: one.Status.Namespaces}
 		if in.Absent, err = group.Absent(ctx, out, &one); err != nil {
 			return err

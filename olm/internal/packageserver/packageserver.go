@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,7 +23,6 @@ import (
 	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/olm/internal/catalogs"
-	"github.com/operon-framework/operon/olm/internal/packages"
 )
 
 // Reader returns the PackageManifests of a namespace. It implements aggregated.Reader and aggregated.Watcher.
@@ -31,6 +31,7 @@ type Reader struct {
 	// Global is the namespace whose catalogs all namespaces can use.
 	Global string
 
+	manager   ctrl.Manager
 	sources   client.Reader
 	installed installed
 
@@ -52,14 +53,14 @@ func (r *Reader) Resource() aggregated.Resource[*v1.PackageManifest] {
 
 // Connect gives the reader the CatalogSources of a manager, and what is installed.
 func (r *Reader) Connect(manager ctrl.Manager) error {
-	r.sources = manager.GetClient()
+	r.manager, r.sources = manager, manager.GetClient()
 	r.Catalogs.OnChange(r.wake)
 	always := func(any) bool { return true }
 	for _, one := range []struct {
 		of            client.Object
 		changed, gone func(any) bool
 	}{
-		{&v1alpha1.CatalogSource{}, always, always},
+		{&v1alpha1.CatalogSource{}, always, r.gone},
 		{&v1alpha1.ClusterServiceVersion{}, r.installed.version, r.installed.noVersion},
 		{&operatorsv1.OperatorGroup{}, r.installed.group, r.installed.noGroup},
 	} {
@@ -81,7 +82,7 @@ func (r *Reader) Connect(manager ctrl.Manager) error {
 			return err
 		}
 	}
-	return nil
+	return manager.Add(r)
 }
 
 // next returns a channel that is closed at the next change.
@@ -110,8 +111,12 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey) (*v1.PackageMani
 	if err != nil {
 		return nil, err
 	}
+	missing := aggregated.ErrNotFound
 	for i := range sources {
-		loaded := r.Catalogs.Of(&sources[i])
+		loaded, err := r.loaded(&sources[i])
+		if err != nil {
+			missing = err // another catalog may have the package
+		}
 		if loaded == nil {
 			continue
 		}
@@ -119,7 +124,7 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey) (*v1.PackageMani
 			return found.In(&sources[i], key.Namespace, r.installed.in(key.Namespace)[key.Name]), nil
 		}
 	}
-	return nil, aggregated.ErrNotFound
+	return nil, missing
 }
 
 // List implements aggregated.Reader. A package that several catalogs have is listed for each of them.
@@ -130,19 +135,28 @@ func (r *Reader) List(ctx context.Context, namespace string) ([]*v1.PackageManif
 	}
 	var all []*v1.PackageManifest
 	for i := range sources {
+		loaded, err := r.loaded(&sources[i])
+		if err != nil {
+			return nil, err
+		}
+		if loaded == nil {
+			continue
+		}
 		installed := r.installed.in(cmp.Or(namespace, sources[i].Namespace))
-		for _, one := range r.manifests(&sources[i]) {
+		for _, one := range loaded.Manifests() {
 			all = append(all, one.In(&sources[i], namespace, installed[one.Status.PackageName]))
 		}
 	}
 	return all, nil
 }
 
-func (r *Reader) manifests(of *v1alpha1.CatalogSource) []*packages.Manifest {
-	if loaded := r.Catalogs.Of(of); loaded != nil {
-		return loaded.Manifests()
+// loaded returns what was read of a catalog, or nil if it cannot be read. That this manager has not read it yet does not mean that it has no packages.
+func (r *Reader) loaded(of *v1alpha1.CatalogSource) (*catalogs.Loaded, error) {
+	loaded := r.Catalogs.Of(of)
+	if loaded == nil && isReady(of) {
+		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("this replica of the lifecycle manager has not read the catalog %s/%s yet: try again in a moment", of.Namespace, of.Name))
 	}
-	return nil
+	return loaded, nil
 }
 
 // visible returns the catalogs that a namespace can use: its own and the global ones, or all for all namespaces.
@@ -185,6 +199,9 @@ func (r *Reader) Watch(ctx context.Context, namespace string, listener aggregate
 			}
 			next = r.next()
 			now, err := r.byUID(ctx, namespace)
+			if apierrors.IsServiceUnavailable(err) {
+				continue // the catalog will be read, which is a change
+			}
 			if err != nil {
 				listener.Ended(err)
 				return

@@ -23,6 +23,7 @@ import (
 // Reasons of conditions.
 const (
 	ReasonSpecInvalid   = "SpecInvalidError"
+	ReasonInterval      = "InvalidIntervalError"
 	ReasonUnreadable    = "RegistryServerError"
 	ReasonConfigMap     = "ConfigMapError"
 	reasonReadingFailed = "CatalogUnreadable"
@@ -45,7 +46,8 @@ func (c *Composer) Compose(ctx context.Context, source *v1alpha1.CatalogSource, 
 	if err != nil {
 		return err
 	}
-	again, err := c.Catalogs.Poll(ctx, source, place, periodOf(source))
+	period, _ := periodOf(source)
+	again, err := c.Catalogs.Poll(ctx, source, place, period)
 	if err != nil {
 		out.Wait(reasonReadingFailed, err.Error())
 	}
@@ -92,21 +94,24 @@ func invalid(source *v1alpha1.CatalogSource) string {
 	return ""
 }
 
-// servedPeriod is how often a server is asked again by default. OLM remembers what it has read from a server for as long.
-const servedPeriod = 5 * time.Minute
-
-// periodOf returns how often a catalog is read again. An image with a digest never changes, and a ConfigMap is watched.
-func periodOf(source *v1alpha1.CatalogSource) time.Duration {
+// periodOf returns how often a catalog is read again, and why its interval is not valid. An image with a digest never changes, and a ConfigMap is
+// watched.
+func periodOf(source *v1alpha1.CatalogSource) (time.Duration, string) {
 	strategy := source.Spec.UpdateStrategy
 	switch {
 	case inConfigMap(source), strings.Contains(source.Spec.Image, "@"):
-		return 0
-	case strategy != nil && strategy.RegistryPoll != nil && strategy.RegistryPoll.Interval != nil:
-		return strategy.RegistryPoll.Interval.Duration
+		return 0, ""
+	case strategy != nil && strategy.RegistryPoll != nil && strategy.RegistryPoll.Interval != "":
+		text := strategy.RegistryPoll.Interval
+		period, err := time.ParseDuration(text)
+		if err != nil || period <= 0 {
+			return timing.invalid, fmt.Sprintf("spec.updateStrategy.registryPoll.interval: %q is not a duration such as 30m: the catalog is read again every %s", text, timing.invalid)
+		}
+		return period, ""
 	case source.Spec.Image == "":
-		return servedPeriod
+		return timing.served, ""
 	}
-	return 0
+	return 0, ""
 }
 
 // Observe implements operon.Observer.
@@ -115,6 +120,9 @@ func (c *Composer) Observe(_ context.Context, source *v1alpha1.CatalogSource, _ 
 	key := client.ObjectKeyFromObject(source)
 	failed := c.Catalogs.Last(key)
 	state, reason, message := v1alpha1.StateReady, "", ""
+	if _, problem := periodOf(source); problem != "" {
+		reason, message = ReasonInterval, problem
+	}
 	switch problem := invalid(source); {
 	case problem != "":
 		state, reason, message = "", ReasonSpecInvalid, problem

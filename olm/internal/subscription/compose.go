@@ -67,6 +67,8 @@ type pass struct {
 	installed string
 	// plan is the InstallPlan that installs the chosen version, or nil.
 	plan *v1alpha1.InstallPlan
+	// approval is the message about a plan that waits for approval, perhaps beside a problem. It is empty if none does.
+	approval string
 	// problem is the type of the condition that says why nothing is chosen.
 	problem, reason, message string
 	// rolledBack are the versions that are not installed again.
@@ -132,7 +134,8 @@ func (c *Composer) Compose(ctx context.Context, of *v1alpha1.Subscription, out *
 	} else if err := c.install(ctx, of, n, outcome, out, p); err != nil {
 		return err
 	}
-	if p.problem == conditionPending && p.reason == ReasonRequiresApproval {
+	approved := p.plan != nil && p.plan.Spec.Approved || p.plan == nil && outcome.Action == resolve.Keep
+	if p.approval != "" || approvalOf(of) == v1alpha1.Manual && !approved {
 		return nil // before the approval, no dependency is installed either
 	}
 	return c.dependencies(of, result.Additions, cmp.Or(outcome.Bundle.Name, outcome.Installed), out)
@@ -190,15 +193,19 @@ func (p *pass) begins(plan *v1alpha1.InstallPlan, version string) {
 	p.message = fmt.Sprintf("the InstallPlan %s installs %s", plan.Name, version)
 }
 
-// report reports a plan that is not complete.
+// report reports a plan that is not complete. A complete one does not take its place.
 func (p *pass) report(plan *v1alpha1.InstallPlan, out *operon.Composition) {
+	if plan.Status.Phase == v1alpha1.PlanComplete && p.problem != "" {
+		return
+	}
 	p.plan = plan
 	switch plan.Status.Phase {
 	case v1alpha1.PlanComplete:
 	case v1alpha1.PlanFailed:
 		p.stop(out, conditionPlanFailed, "InstallComponentFailed", plan.Status.Message)
 	case v1alpha1.PlanRequiresApproval:
-		p.stop(out, conditionPending, ReasonRequiresApproval, fmt.Sprintf("the InstallPlan %s waits for spec.approved", plan.Name))
+		p.approval = fmt.Sprintf("the InstallPlan %s waits for spec.approved", plan.Name)
+		p.stop(out, conditionPending, ReasonRequiresApproval, p.approval)
 	default:
 		p.stop(out, conditionPending, ReasonInstalling, fmt.Sprintf("the InstallPlan %s installs %s", plan.Name, strings.Join(plan.Spec.ClusterServiceVersionNames, ", ")))
 	}
@@ -338,8 +345,8 @@ func declared(of *v1alpha1.InstallPlan, pkg, version string, approval v1alpha1.A
 	return object
 }
 
-// dependencies declares Subscriptions for what the version needs, directly or through other dependencies. They stay when the Subscription is
-// deleted: other operators may need them, too.
+// dependencies declares Subscriptions for what the version needs, directly or through other dependencies, with the same approval. Those that exist
+// are no additions, and keep theirs. They stay when the Subscription is deleted: other operators may need them, too.
 func (c *Composer) dependencies(of *v1alpha1.Subscription, additions []resolve.Addition, version string, out *operon.Composition) error {
 	needed := map[string]bool{version: true}
 	for _, addition := range additions { // each comes after what needs it
@@ -353,7 +360,7 @@ func (c *Composer) dependencies(of *v1alpha1.Subscription, additions []resolve.A
 			ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: wanted.Name, Annotations: map[string]string{v1alpha1.AnnotationDependencyOf: of.Name}},
 			Spec: v1alpha1.SubscriptionSpec{
 				CatalogSource: wanted.Catalog.Name, CatalogSourceNamespace: wanted.Catalog.Namespace, Package: wanted.Package, Channel: wanted.Channel,
-				StartingCSV: wanted.StartingCSV, InstallPlanApproval: v1alpha1.Automatic,
+				StartingCSV: wanted.StartingCSV, InstallPlanApproval: approvalOf(of),
 			},
 		}, operon.Orphan(), operon.ReadyWhen(func(*v1alpha1.Subscription) (bool, string) { return true, "" }))
 	}

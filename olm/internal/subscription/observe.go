@@ -32,9 +32,14 @@ func (c *Composer) Observe(_ context.Context, of *v1alpha1.Subscription, _ *oper
 	for _, kind := range conditionsOfOLM {
 		meta.RemoveStatusCondition(&status.Problems, kind)
 	}
-	for _, kind := range []string{conditionResolution, conditionUnhealthy, conditionPending, conditionPlanFailed} {
+	for _, kind := range []string{conditionResolution, conditionUnhealthy, conditionPlanFailed} {
 		c.set(status, kind, kind == p.problem, p.reason, p.message)
 	}
+	reason, message := p.reason, p.message
+	if p.approval != "" {
+		reason, message = ReasonRequiresApproval, p.approval
+	}
+	c.set(status, conditionPending, p.approval != "" || p.problem == conditionPending, reason, message)
 	c.deprecated(of, p.warnings)
 	if !equality.Semantic.DeepEqual(before, status) || status.LastUpdated == nil {
 		now := metav1.NewTime(c.Clock.Now()).Rfc3339Copy()

@@ -68,7 +68,9 @@ type UpdateStrategy struct {
 
 // RegistryPoll is a period.
 type RegistryPoll struct {
-	Interval *metav1.Duration `json:"interval,omitempty"`
+	// Interval is a duration such as 30m. It is not a metav1.Duration, because one that is not valid would make lists of CatalogSources
+	// unreadable.
+	Interval string `json:"interval,omitempty"`
 }
 
 // States of the connection to a catalog.

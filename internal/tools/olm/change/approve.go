@@ -3,10 +3,12 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,7 +40,7 @@ func Approve(ctx context.Context, client *kube.Client, plan *olm.InstallPlan) (b
 }
 
 // Await waits until a version of a Subscription runs and nothing of the version before is left. It tells what it waits for whenever that
-// changes. It fails at once if the plan fails.
+// changes. It fails at once if the plan fails, or if the plan of a dependency waits for approval.
 func Await(ctx context.Context, client *kube.Client, namespace, subscription, version string, tell func(string)) error {
 	tick := time.NewTicker(timing.interval)
 	defer tick.Stop()
@@ -80,8 +82,12 @@ func look(ctx context.Context, client *kube.Client, namespace, subscription, ver
 	if of == nil {
 		return false, "", fmt.Errorf("the Subscription %s/%s does not exist any more", namespace, subscription)
 	}
-	installed := state.Installed(of)
-	if of.Status.InstalledCSV == version && installed != nil && installed.Status.Phase == olm.PhaseSucceeded {
+	installed, plan := state.Installed(of), &olm.InstallPlan{}
+	if ref := of.Status.InstallPlanRef; ref != nil {
+		plan = cmp.Or(state.Plan(namespace, ref.Name), plan)
+	}
+	complete := plan.Name == "" || plan.Status.Phase == olm.PlanComplete // one that restores objects works for the installed version
+	if complete && of.Status.InstalledCSV == version && installed != nil && installed.Status.Phase == olm.PhaseSucceeded {
 		if old := state.Replaced(installed); old != nil {
 			return false, fmt.Sprintf("%s runs; the manager deletes %s", version, old.Name), nil
 		}
@@ -91,10 +97,11 @@ func look(ctx context.Context, client *kube.Client, namespace, subscription, ver
 	if err != nil {
 		return false, "", err
 	}
-	if ref := of.Status.InstallPlanRef; ref != nil {
-		if plan := state.Plan(namespace, ref.Name); plan != nil && plan.Status.Phase == olm.PlanFailed {
-			return false, "", errors.New(answer.Why)
-		}
+	if plan.Status.Phase == olm.PlanFailed {
+		return false, "", errors.New(answer.Why)
+	}
+	if answer.Decides != nil && answer.Decides.Kind == "ClusterServiceVersion" && len(answer.Do) > 0 && strings.HasPrefix(answer.Do[0], "operon olm approve ") {
+		return false, "", fmt.Errorf("%s; a dependency waits for approval: %s", answer.Why, strings.Join(answer.Do, ", "))
 	}
 	return false, answer.Why, nil
 }

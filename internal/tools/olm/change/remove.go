@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/operon-framework/operon/internal/olm/contents"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm"
@@ -39,6 +41,12 @@ type Removal struct {
 	// catalogs are what is left of `operon bundle run`: a ConfigMap with a CatalogSource, and an OperatorGroup.
 	catalogs []*unstructured.Unstructured
 	owned    []string
+	// runs are the Deployments, ReplicaSets and pods of the versions.
+	runs []*unstructured.Unstructured
+	// next are the versions that the Subscriptions had chosen. They may not have existed yet.
+	next []string
+	// known are all versions that existed. Those that are not removed stay.
+	known map[types.UID]bool
 	// running is false if the operator cannot remove finalizers of its custom resources.
 	running bool
 }
@@ -65,8 +73,14 @@ func Plan(ctx context.Context, client *kube.Client, namespace, name string, defi
 	if len(state.Lacks) > 0 {
 		return nil, fmt.Errorf("what depends on the operator is not known: %s", state.Lacks[0])
 	}
-	r := &Removal{Namespace: namespace, Name: name, Removed: []string{}, running: true}
+	r := &Removal{Namespace: namespace, Name: name, running: true, known: map[types.UID]bool{}}
+	for i := range state.Versions {
+		r.known[state.Versions[i].UID] = true
+	}
 	if err := r.choose(ctx, client, state, name); err != nil {
+		return nil, err
+	}
+	if err := r.workloads(ctx, client); err != nil {
 		return nil, err
 	}
 	if err := r.define(ctx, client, definitions); err != nil {
@@ -75,10 +89,16 @@ func Plan(ctx context.Context, client *kube.Client, namespace, name string, defi
 	if err := r.run(ctx, client, state); err != nil {
 		return nil, err
 	}
+	r.list()
+	return r, nil
+}
+
+// list lists what is removed.
+func (r *Removal) list() {
+	r.Removed = []string{}
 	for _, one := range slices.Concat(r.resources, r.installers, r.versions, r.catalogs, r.definitions) {
 		r.Removed = append(r.Removed, tree.Address(one))
 	}
-	return r, nil
 }
 
 // choose chooses the Subscriptions and versions.
@@ -97,6 +117,7 @@ func (r *Removal) choose(ctx context.Context, client *kube.Client, state *olm.St
 	}
 	for _, one := range gone {
 		r.installers = append(r.installers, named("Subscription", &one.ObjectMeta))
+		r.next = append(r.next, one.Status.CurrentCSV)
 		works, some := false, false
 		for i := range state.Versions { // two during an upgrade
 			if version := &state.Versions[i]; state.SubscriptionOf(version) == one {
@@ -179,23 +200,11 @@ func named(kind string, of *metav1.ObjectMeta) *unstructured.Unstructured {
 
 // define adds the CustomResourceDefinitions, unless another operator has them.
 func (r *Removal) define(ctx context.Context, client *kube.Client, remove bool) error {
-	others := map[string]string{}
+	var others map[string]string
 	if remove {
-		all, err := olm.Read(ctx, client, metav1.NamespaceAll)
-		if err != nil {
+		var err error
+		if others, err = r.others(ctx, client); err != nil {
 			return err
-		}
-		if len(all.Lacks) > 0 {
-			return fmt.Errorf("whether another operator has the CustomResourceDefinitions is not known: %s", all.Lacks[0])
-		}
-		for i := range all.Versions {
-			one := &all.Versions[i]
-			if slices.ContainsFunc(r.versions, func(gone *unstructured.Unstructured) bool { return gone.GetUID() == one.UID }) {
-				continue
-			}
-			for _, api := range slices.Concat(one.Spec.Definitions.Owned, one.Spec.Definitions.Required) {
-				others[api.Name] = one.Namespace + "/" + one.Name
-			}
 		}
 	}
 	slices.Sort(r.owned)
@@ -204,9 +213,9 @@ func (r *Removal) define(ctx context.Context, client *kube.Client, remove bool) 
 		case !remove:
 			r.Kept = append(r.Kept, fmt.Sprintf("CustomResourceDefinition %s and its objects, without --delete-crds", name))
 		case reserved(name):
-			r.Kept = append(r.Kept, fmt.Sprintf("CustomResourceDefinition %s, because its API group belongs to Kubernetes or to the lifecycle manager", name))
+			r.keep(name, "its API group belongs to Kubernetes or to the lifecycle manager")
 		case by != "":
-			r.Kept = append(r.Kept, fmt.Sprintf("CustomResourceDefinition %s, because %s has or needs it", name, by))
+			r.keep(name, by+" has or needs it")
 		default:
 			if err := r.definition(ctx, client, name); err != nil {
 				return err
@@ -214,6 +223,48 @@ func (r *Removal) define(ctx context.Context, client *kube.Client, remove bool) 
 		}
 	}
 	return nil
+}
+
+// others returns the versions that have or need CustomResourceDefinitions and are not removed, by the names of these.
+func (r *Removal) others(ctx context.Context, client *kube.Client) (map[string]string, error) {
+	all, err := olm.Read(ctx, client, metav1.NamespaceAll)
+	if err != nil {
+		return nil, err
+	}
+	if len(all.Lacks) > 0 {
+		return nil, fmt.Errorf("whether another operator has the CustomResourceDefinitions is not known: %s", all.Lacks[0])
+	}
+	others := map[string]string{}
+	for i := range all.Versions {
+		one := &all.Versions[i]
+		if r.removes(one) {
+			continue
+		}
+		for _, api := range slices.Concat(one.Spec.Definitions.Owned, one.Spec.Definitions.Required) {
+			others[api.Name] = one.Namespace + "/" + one.Name
+		}
+	}
+	return others, nil
+}
+
+// removes reports whether a version is one of those that are removed.
+func (r *Removal) removes(version *olm.Version) bool {
+	return slices.ContainsFunc(r.versions, func(gone *unstructured.Unstructured) bool { return gone.GetUID() == version.UID })
+}
+
+// keep records why a CustomResourceDefinition stays.
+func (r *Removal) keep(definition, why string) {
+	r.Kept = append(r.Kept, fmt.Sprintf("CustomResourceDefinition %s, because %s", definition, why))
+}
+
+// fromBundle reports whether a lifecycle manager wrote a CustomResourceDefinition. A version that was applied by hand can name any.
+func fromBundle(crd *unstructured.Unstructured) bool {
+	for key := range crd.GetAnnotations() {
+		if key == contents.AnnotationDigest || strings.HasPrefix(key, "operatorframework.io/installed-alongside-") { // the second is of OLM
+			return true
+		}
+	}
+	return false
 }
 
 // reserved reports whether a CustomResourceDefinition cannot be one of an operator, whatever its version says.
@@ -232,6 +283,10 @@ func (r *Removal) definition(ctx context.Context, client *kube.Client, name stri
 		return errors.New(olm.Missing("get", kube.CRDs, "", name))
 	case err != nil:
 		return fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
+	}
+	if !fromBundle(found) {
+		r.keep(name, "it was not installed from a bundle")
+		return nil
 	}
 	crd, err := kube.ReadCRD(found)
 	if err != nil {
@@ -262,41 +317,115 @@ func (r *Removal) Check() error {
 }
 
 // Run removes everything, and tells each object that is gone. Custom resources are removed while the operator works, and can remove their
-// finalizers.
+// finalizers. Removed and Kept have what appeared since Plan, too.
 func (r *Removal) Run(ctx context.Context, client *kube.Client, tell func(string)) error {
 	remover := &removal.Remover{
 		Client:  client,
 		Gone:    func(object *unstructured.Unstructured) { tell("removed " + tree.Address(object)) },
 		Waiting: func(left []*unstructured.Unstructured) { tell("waiting for\n" + removal.Lines(left)) },
+		// The InstallPlans of a Subscription are gone before it, so that none of them writes a version later.
+		Before: func(object *unstructured.Unstructured) bool {
+			return object.GroupVersionKind() != olm.Subscriptions.GroupVersion().WithKind("Subscription")
+		},
 	}
-	for _, objects := range [][]*unstructured.Unstructured{r.resources, r.installers, r.versions} {
-		if err := remover.Remove(ctx, objects); err != nil {
-			return err
-		}
+	if err := remover.Remove(ctx, r.resources); err != nil {
+		return err
 	}
-	if err := r.awaitDeployments(ctx, client, remover); err != nil {
+	if err := r.workloads(ctx, client); err != nil {
+		return err
+	}
+	if err := remover.Remove(ctx, r.installers); err != nil {
+		return err
+	}
+	if err := r.catchUp(ctx, client); err != nil {
+		return err
+	}
+	if err := remover.Remove(ctx, r.versions); err != nil {
+		return err
+	}
+	if err := r.workloads(ctx, client); err != nil {
+		return err
+	}
+	if err := remover.WaitGone(ctx, r.runs); err != nil {
 		return err
 	}
 	if err := remover.Remove(ctx, r.catalogs); err != nil {
 		return err
 	}
+	if err := r.keepNeeded(ctx, client); err != nil {
+		return err
+	}
+	r.list()
 	return remover.Remove(ctx, r.definitions)
 }
 
-// awaitDeployments waits until the Deployments of the versions are gone.
-func (r *Removal) awaitDeployments(ctx context.Context, client *kube.Client, remover *removal.Remover) error {
+// catchUp adds the versions that the installers wrote after Plan, with what runs for them.
+func (r *Removal) catchUp(ctx context.Context, client *kube.Client) error {
+	state, err := olm.Read(ctx, client, r.Namespace)
+	if err != nil {
+		return err
+	}
+	for i := range state.Versions {
+		one := &state.Versions[i]
+		replaces := slices.ContainsFunc(r.versions, func(gone *unstructured.Unstructured) bool { return gone.GetName() == one.Spec.Replaces })
+		if r.known[one.UID] || state.SubscriptionOf(one) != nil || !replaces && !slices.Contains(r.next, one.Name) {
+			continue
+		}
+		for _, api := range one.Spec.Definitions.Owned {
+			if !slices.Contains(r.owned, api.Name) {
+				r.owned = append(r.owned, api.Name)
+				r.keep(api.Name, one.Name+" was installed during the removal")
+			}
+		}
+		r.add(one)
+	}
+	return r.workloads(ctx, client)
+}
+
+// workloads updates what runs for the versions: their Deployments, with the ReplicaSets and pods of these. A Deployment that another version has
+// taken over is not waited for any more.
+func (r *Removal) workloads(ctx context.Context, client *kube.Client) error {
 	var versions []string
 	for _, one := range r.versions {
 		versions = append(versions, one.GetName())
 	}
-	found, err := client.List(ctx, deployments, r.Namespace, "olm.owner.kind=ClusterServiceVersion")
+	for _, kind := range []schema.GroupVersionResource{
+		{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "apps", Version: "v1", Resource: "replicasets"}, {Version: "v1", Resource: "pods"},
+	} {
+		all, err := client.List(ctx, kind, r.Namespace, "")
+		if apierrors.IsForbidden(err) {
+			return errors.New(olm.Missing("list", kind, r.Namespace, ""))
+		}
+		if err != nil {
+			return err
+		}
+		for _, one := range all {
+			r.runs = slices.DeleteFunc(r.runs, func(was *unstructured.Unstructured) bool { return was.GetUID() == one.GetUID() })
+			owner := metav1.GetControllerOf(one)
+			owned := owner != nil && slices.ContainsFunc(r.runs, func(by *unstructured.Unstructured) bool { return by.GetUID() == owner.UID })
+			if owned || olm.IsOwned(one.GetLabels(), r.Namespace, versions...) {
+				r.runs = append(r.runs, one)
+			}
+		}
+	}
+	return nil
+}
+
+// keepNeeded keeps the CustomResourceDefinitions that another version has or needs by now.
+func (r *Removal) keepNeeded(ctx context.Context, client *kube.Client) error {
+	if len(r.definitions) == 0 {
+		return nil
+	}
+	others, err := r.others(ctx, client)
 	if err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(found, func(one *unstructured.Unstructured) bool {
-		return !olm.IsOwned(one.GetLabels(), r.Namespace, versions...)
+	r.definitions = slices.DeleteFunc(r.definitions, func(one *unstructured.Unstructured) bool {
+		by := others[one.GetName()]
+		if by != "" {
+			r.keep(one.GetName(), by+" has or needs it")
+		}
+		return by != ""
 	})
-	return remover.WaitGone(ctx, left)
+	return nil
 }
-
-var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
