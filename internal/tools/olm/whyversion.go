@@ -106,7 +106,8 @@ func (e *explanation) remedy(of *Version, missing Requirement) []string {
 		var do []string
 		if by := e.state.SubscriptionOf(of); by != nil {
 			for _, one := range e.state.Dependencies(by) {
-				if plan := e.state.planOf(one.Subscription); plan != nil && plan.Status.Phase == PlanRequiresApproval {
+				plan := e.state.planOf(one.Subscription)
+				if plan != nil && plan.Status.Phase == PlanRequiresApproval && !plan.Spec.Approved && one.Subscription.Status.InstalledCSV == "" {
 					do = append(do, fmt.Sprintf("operon olm approve %s -n %s", plan.Name, plan.Namespace))
 				}
 			}

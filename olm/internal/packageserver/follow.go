@@ -46,6 +46,7 @@ func (r *Reader) follow(ctx context.Context, followed map[client.ObjectKey]strin
 	for key := range followed {
 		if err == nil && !slices.ContainsFunc(all, func(one v1alpha1.CatalogSource) bool { return client.ObjectKeyFromObject(&one) == key }) {
 			r.Catalogs.Forget(key)
+			r.failed.Delete(key)
 			delete(followed, key)
 		}
 	}
@@ -63,8 +64,10 @@ func (r *Reader) follow(ctx context.Context, followed map[client.ObjectKey]strin
 		cancel()
 		if err != nil {
 			problems = append(problems, fmt.Errorf("CatalogSource %s: %w", key, err))
+			r.failed.Store(key, true)
 			continue
 		}
+		r.failed.Delete(key)
 		followed[key] = of.Status.Digest
 	}
 	return errors.Join(problems...)
@@ -81,8 +84,8 @@ func (r *Reader) gone(object any) bool {
 	return true
 }
 
-// isReady reports whether the leader has read a catalog. One that is paused may have been read by an earlier leader.
+// isReady reports whether the leader has read a catalog.
 func isReady(of *v1alpha1.CatalogSource) bool {
 	state := of.Status.ConnectionState
-	return state != nil && state.LastObservedState == v1alpha1.StateReady && of.Annotations[annotationPaused] != "true"
+	return state != nil && state.LastObservedState == v1alpha1.StateReady
 }

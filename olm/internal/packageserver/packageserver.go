@@ -34,6 +34,7 @@ type Reader struct {
 	manager   ctrl.Manager
 	sources   client.Reader
 	installed installed
+	failed    sync.Map // the keys of the catalogs that could not be read when this replica tried it last
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change of a catalog
@@ -153,7 +154,9 @@ func (r *Reader) List(ctx context.Context, namespace string) ([]*v1.PackageManif
 // loaded returns what was read of a catalog, or nil if it cannot be read. That this manager has not read it yet does not mean that it has no packages.
 func (r *Reader) loaded(of *v1alpha1.CatalogSource) (*catalogs.Loaded, error) {
 	loaded := r.Catalogs.Of(of)
-	if loaded == nil && isReady(of) {
+	_, failed := r.failed.Load(client.ObjectKeyFromObject(of))
+	// One that is paused may have been read by an earlier leader alone.
+	if loaded == nil && isReady(of) && !failed && of.Annotations[annotationPaused] != "true" {
 		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("this replica of the lifecycle manager has not read the catalog %s/%s yet: try again in a moment", of.Namespace, of.Name))
 	}
 	return loaded, nil

@@ -86,7 +86,8 @@ func look(ctx context.Context, client *kube.Client, namespace, subscription, ver
 	if ref := of.Status.InstallPlanRef; ref != nil {
 		plan = cmp.Or(state.Plan(namespace, ref.Name), plan)
 	}
-	complete := plan.Name == "" || plan.Status.Phase == olm.PlanComplete // one that restores objects works for the installed version
+	// One that restores objects works for the installed version. The next version has a plan, too, as soon as this one runs.
+	complete := plan.Name == "" || plan.Status.Phase == olm.PlanComplete || !slices.Contains(plan.Spec.ClusterServiceVersionNames, version)
 	if complete && of.Status.InstalledCSV == version && installed != nil && installed.Status.Phase == olm.PhaseSucceeded {
 		if old := state.Replaced(installed); old != nil {
 			return false, fmt.Sprintf("%s runs; the manager deletes %s", version, old.Name), nil

@@ -75,14 +75,15 @@ func Plan(ctx context.Context, client *kube.Client, namespace, name string, defi
 	}
 	r := &Removal{Namespace: namespace, Name: name, running: true, known: map[types.UID]bool{}}
 	for i := range state.Versions {
-		r.known[state.Versions[i].UID] = true
+		r.known[state.Versions[i].UID] = state.Versions[i].Status.Reason != "RolledBack" // the Subscription installed that one
 	}
 	if err := r.choose(ctx, client, state, name); err != nil {
 		return nil, err
 	}
-	if err := r.workloads(ctx, client); err != nil {
+	if err := r.workloads(ctx, client); err != nil { // nothing is removed without the permission to wait for them
 		return nil, err
 	}
+	r.runs = nil
 	if err := r.define(ctx, client, definitions); err != nil {
 		return nil, err
 	}
