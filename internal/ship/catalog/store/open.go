@@ -163,14 +163,13 @@ func (o Options) sweep(keep string) error {
 		return err
 	}
 	recorded, _ := readInputs(o.Dir)
-	both := func(name string) bool { // a cache has two files
-		stem, _, _ := strings.Cut(name, ".")
-		return stem == "" || fileExists(filepath.Join(o.Dir, stem+linesSuffix)) && fileExists(filepath.Join(o.Dir, stem+dataSuffix))
-	}
+	exists := func(name string) bool { _, err := os.Lstat(filepath.Join(o.Dir, name)); return err == nil }
 	ours := func(entry fs.DirEntry) bool {
-		return entry.Type().IsRegular() && written.MatchString(entry.Name()) && (recorded.Digest != "" || both(entry.Name()))
+		stem, _, _ := strings.Cut(entry.Name(), ".") // a cache has two files
+		known := recorded.Digest != "" || stem == "" || exists(stem+linesSuffix) && exists(stem+dataSuffix)
+		return known && entry.Type().IsRegular() && written.MatchString(entry.Name())
 	}
-	if fileExists(filepath.Join(o.Dir, inputsFile)) && recorded.Digest == "" && !slices.ContainsFunc(entries, ours) {
+	if exists(inputsFile) && recorded.Digest == "" && !slices.ContainsFunc(entries, ours) {
 		return fmt.Errorf("%s is not of a cache: name another directory with --cache-dir", filepath.Join(o.Dir, inputsFile))
 	}
 	for _, entry := range entries {
@@ -181,9 +180,4 @@ func (o Options) sweep(keep string) error {
 		_ = os.Remove(filepath.Join(o.Dir, name)) // some systems keep files that are open; the next build removes them
 	}
 	return nil
-}
-
-func fileExists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
