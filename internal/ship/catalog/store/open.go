@@ -164,17 +164,17 @@ func (o Options) sweep(keep string) error {
 	}
 	recorded, _ := readInputs(o.Dir)
 	exists := func(name string) bool { _, err := os.Lstat(filepath.Join(o.Dir, name)); return err == nil }
-	ours := func(entry fs.DirEntry) bool {
+	entries = slices.DeleteFunc(entries, func(entry fs.DirEntry) bool {
 		stem, _, _ := strings.Cut(entry.Name(), ".") // a cache has two files
 		known := recorded.Digest != "" || stem == "" || exists(stem+linesSuffix) && exists(stem+dataSuffix)
-		return known && entry.Type().IsRegular() && written.MatchString(entry.Name())
-	}
-	if exists(inputsFile) && recorded.Digest == "" && !slices.ContainsFunc(entries, ours) {
+		return !known || !entry.Type().IsRegular() || !written.MatchString(entry.Name())
+	})
+	if exists(inputsFile) && recorded.Digest == "" && len(entries) == 0 {
 		return fmt.Errorf("%s is not of a cache: name another directory with --cache-dir", filepath.Join(o.Dir, inputsFile))
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if !ours(entry) || filepath.Join(o.Dir, name) == o.path(keep, linesSuffix) || filepath.Join(o.Dir, name) == o.path(keep, dataSuffix) {
+		if filepath.Join(o.Dir, name) == o.path(keep, linesSuffix) || filepath.Join(o.Dir, name) == o.path(keep, dataSuffix) {
 			continue
 		}
 		_ = os.Remove(filepath.Join(o.Dir, name)) // some systems keep files that are open; the next build removes them
