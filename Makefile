@@ -9,10 +9,13 @@ PARALLEL = 4
 PACKAGES = 2
 TIMEOUT = 40m
 GO_TEST = $(BINARY) go test -vet=off -ldflags=-w -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT)
-# These run without the race detector: commands, generators, image builds, the resolver and the rules of this repository start no goroutines and would
-# take five times as long, and most of the gallery is skipped with it.
+# These run without the race detector: commands, generators, image builds, the resolver, the rules of this repository, and what reads and writes files
+# start no goroutines and would take five times as long, and most of the gallery is skipped with it.
 TOOLS := ./cmd/... ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/... \
-	./internal/ship/build/... ./internal/ship/image/debian ./internal/ship/licenses
+	./internal/tools/changes ./internal/tools/crdcompat ./internal/tools/crdschema ./internal/tools/explain ./internal/tools/git ./internal/tools/glob ./internal/tools/gobuild \
+	./internal/tools/kube ./internal/tools/olm/... ./internal/tools/ports ./internal/tools/project/... ./internal/tools/projectfile ./internal/tools/removal ./internal/tools/syntax \
+	./internal/ship/build/... ./internal/ship/image/debian ./internal/ship/licenses ./internal/ship/bundle/bundlerun ./internal/ship/bundle/create ./internal/ship/bundle/images \
+	./internal/ship/catalog ./internal/ship/catalog/edit ./internal/ship/catalog/template ./internal/ship/chart ./internal/ship/dist ./internal/ship/lifecycle ./internal/ship/sbom
 UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 # Compression is not our code and takes ten times as long with the race detector. Nobody debugs what is compiled with the race detector here: without
 # debug information, it needs a fifth less space and a bit less time.
