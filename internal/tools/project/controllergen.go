@@ -177,7 +177,7 @@ func (r ControllerGenRun) check(conditional bool) error {
 	for _, argument := range r.Arguments {
 		if strings.ContainsRune(argument, makefile.Unknown) {
 			shown := strings.ReplaceAll(argument, string(makefile.Unknown), "…")
-			return fmt.Errorf("%s: only make or a shell can tell the argument %q of controller-gen: write it out in the Makefile, without functions, shell variables, and variables that are set under a condition", r.Place(), shown)
+			return fmt.Errorf("%s: only make or a shell can tell the argument %q of controller-gen: write it out in the Makefile, without functions, shell variables, and variables that are set under a condition or in a file outside the project", r.Place(), shown)
 		}
 	}
 	return nil

@@ -245,7 +245,8 @@ func swap(staged, target string) error {
 	if err := os.Rename(staged, target); err != nil {
 		return errors.Join(err, os.Rename(aside, target))
 	}
-	if err := os.Rename(aside, staged); err != nil { // what is removed in part must not be restored
+	// What is removed in part must not be restored. Another run may have removed it.
+	if err := os.Rename(aside, staged); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.RemoveAll(staged)
