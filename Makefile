@@ -8,7 +8,8 @@ BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster OPERON_OLM_BINARY=$(
 PARALLEL = 4
 PACKAGES = 2
 TIMEOUT = 40m
-GO_TEST = $(BINARY) go test -vet=off -ldflags=-w -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT)
+SHORT = -short
+GO_TEST = $(BINARY) go test -vet=off -ldflags=-w $(SHORT) -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT)
 # These run without the race detector: commands, generators, image builds, the resolver, the rules of this repository, and what reads and writes files
 # start no goroutines and would take five times as long, and most of the gallery is skipped with it.
 TOOLS := ./cmd/... ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/... \
@@ -23,30 +24,37 @@ UNWATCHED := '-gcflags=all=-dwarf=false' '-gcflags=github.com/klauspost/compress
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
 REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED))")
 
-.PHONY: run prove-gallery test lint clean binaries fuzz coverage vulncheck dist root docs olm $(EXAMPLES)
+.PHONY: run prove-gallery test slow lint clean binaries fuzz coverage vulncheck dist root docs olm $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
 
-test: lint binaries ## pass all tests; RACE=-race looks for data races in the root module
+test: lint binaries ## pass the tests, except those of the target slow; RACE=-race looks for data races in the root module
 	cd cluster && $(GO_TEST) ./...
 	$(if $(RACE),$(GO_TEST) $(RACE) $(UNWATCHED) $(RACED))
 	@$(MAKE) --no-print-directory root
 	@$(MAKE) --no-print-directory -j 2 olm $(EXAMPLES)
 	cd bench && $(GO_TEST) ./...
 
-# The tests of prove wait for operators to become idle, which takes several times as long on a busy machine. Nothing runs beside them: with the
+# Sessions of prove wait for operators to become idle, which takes several times as long on a busy machine. Nothing runs beside them: with the
 # clusters of other tests, requests time out, and both take longer than one after the other.
-root: PARALLEL = 8
+ALONE := ./prove ./cmd/operon-engine
 root: TIMEOUT = 75m
 root:
-	$(GO_TEST) ./prove
-	$(GO_TEST) $(filter-out ./prove,$(UNRACED)) $(if $(RACE),,$(REST))
+	$(GO_TEST) -parallel 8 ./prove
+	$(GO_TEST) ./cmd/operon-engine
+	$(GO_TEST) $(filter-out $(ALONE),$(shell go list $(UNRACED) | sed "s|^$$(go list .)|.|")) $(if $(RACE),,$(REST))
 
 # One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
 olm $(EXAMPLES): PACKAGES = 1
 olm $(EXAMPLES):
 	cd $@ && $(GO_TEST) ./...
+
+# The names are those of the tests that call testaid.Slow.
+slow: SHORT =
+slow: PACKAGES = 1
+slow: binaries ## pass the tests that take minutes each, most of them with containers; half an hour on two cores
+	$(GO_TEST) -run '^(TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestRoleIsReliable|TestProjectsOfOperatorSDKAreReliable)$$' ./cmd/operon ./cmd/operon-engine
 
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery

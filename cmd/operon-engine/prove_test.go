@@ -25,6 +25,7 @@ func TestChartIsReliable(t *testing.T) {
 
 // The same for the operator of an Ansible role.
 func TestRoleIsReliable(t *testing.T) {
+	testaid.Slow(t, "a run of the role takes seconds; package engine/ansible tests roles that fail, are interrupted and are repeated")
 	t.Parallel()
 	testaid.NeedsAnsible(t)
 	test := proof(filepath.Join(examples, "mysqlcluster-ansible"), newAnsible)
@@ -39,6 +40,9 @@ func TestProjectsOfOperatorSDKAreReliable(t *testing.T) {
 	t.Parallel()
 	for name, create := range map[string]func() engine.Engine{"helm-sdk": newHelm, "ansible-sdk": newAnsible} {
 		t.Run(name, func(t *testing.T) {
+			if name == "ansible-sdk" {
+				testaid.Slow(t, "a run of the role takes seconds; package internal/tools/up runs this project without faults")
+			}
 			t.Parallel()
 			dir := sdkProjects + name
 			test := proof(dir, create)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -71,9 +72,9 @@ func served(t *testing.T) (*exec.Cmd, io.Reader) {
 }
 
 // endsBy checks that a signal ends a server with exit code 0.
-func endsBy(t *testing.T, command *exec.Cmd, out io.Reader, signal os.Signal) {
+func endsBy(t *testing.T, command *exec.Cmd, out io.Reader, by os.Signal) {
 	t.Helper()
-	if err := command.Process.Signal(signal); err != nil {
+	if err := command.Process.Signal(by); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(out); err != nil {
@@ -122,6 +123,10 @@ func TestCatalogServe(t *testing.T) {
 // When its terminal is closed, a command ends as with SIGTERM, and cleans up.
 func TestTheTerminalIsClosed(t *testing.T) {
 	t.Parallel()
+	// What is started while this process catches the signal does not ignore it, even if this process was started by nohup.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(caught) })
 	command, out := served(t)
 	for lines := bufio.NewScanner(out); lines.Scan() && !strings.HasPrefix(lines.Text(), "HTTP on "); {
 	}

@@ -33,6 +33,7 @@ func TestPodRequestWalkthrough(t *testing.T) {
 
 // The MySQLCluster walkthrough works as described, with MariaDB in real containers, and results in examples/mysqlcluster-ansible.
 func TestMySQLClusterWalkthrough(t *testing.T) {
+	testaid.Slow(t, "it runs database servers in containers; package engine/ansible tests roles, internal/ship/deploy and TestPodRequestWalkthrough containers")
 	t.Parallel()
 	r := newReader(t)
 	r.follow("../../docs/walkthroughs/mysqlcluster.md")
@@ -42,6 +43,7 @@ func TestMySQLClusterWalkthrough(t *testing.T) {
 // The same with a Helm chart results in examples/mysqlcluster-helm. Helm installs the published chart of the operator from the registry,
 // and takes it from the chart repository.
 func TestMySQLClusterHelmWalkthrough(t *testing.T) {
+	testaid.Slow(t, "it runs database servers in containers; package engine/helm tests charts, internal/ship/chart and internal/ship/deploy their packages and containers")
 	t.Parallel()
 	r := newReader(t)
 	r.clone()
@@ -60,6 +62,7 @@ func TestMySQLClusterHelmWalkthrough(t *testing.T) {
 // The lifecycle manager installs, upgrades and uninstalls an operator, as in the guide of the Operator Framework. The page itself compares the
 // pods before and after the upgrade, and what the cluster has before and after all.
 func TestMemcachedOLMWalkthrough(t *testing.T) {
+	testaid.Slow(t, "it installs and upgrades in containers twice; package internal/ship/bundle/bundletest does that with simulated nodes, and module olm tests the manager")
 	t.Parallel()
 	r := newReader(t)
 	r.clone()

@@ -2,7 +2,10 @@ package house
 
 import (
 	"go/ast"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,6 +14,7 @@ import (
 // testaid.Lacks, which fails in the gate, in which everything is installed.
 var skips = map[string]string{
 	"internal/testing/testaid/lacks.go":                        "it is testaid.Lacks",
+	"internal/testing/testaid/slow.go":                         "it is testaid.Slow",
 	"cluster/internal/testaid/testaid.go":                      "it is testaid.Lacks",
 	"prove/gallery_test.go":                                    "not with the race detector; the gate runs it without",
 	"test/daytwo_test.go":                                      "a shallow clone has no older version to build, and the gate does not choose how it is cloned",
@@ -67,4 +71,52 @@ func TestSkipsHaveAReason(t *testing.T) {
 			t.Errorf("%s skips no test: remove it from skips_test.go", name)
 		}
 	}
+}
+
+// TestSlowTestsAreRun checks that `make slow` runs the tests that -short skips.
+func TestSlowTestsAreRun(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	match := regexp.MustCompile(`(?m)^\t\$\(GO_TEST\) -run '\^\(([\w|]+)\)\$\$' (.+)$`).FindSubmatch(makefile)
+	if match == nil {
+		t.Fatal("the target slow of the Makefile has another form")
+	}
+	names, dirs := strings.Split(string(match[1]), "|"), strings.Fields(string(match[2]))
+	all, err := packages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wantNames, wantDirs []string
+	for _, p := range all {
+		for _, file := range p.tests {
+			for _, declaration := range file.Decls {
+				if f, ok := declaration.(*ast.FuncDecl); ok && callsSlow(f) {
+					wantNames, wantDirs = append(wantNames, f.Name.Name), append(wantDirs, "./"+p.dir)
+				}
+			}
+		}
+	}
+	for _, list := range []*[]string{&names, &dirs, &wantNames, &wantDirs} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	if !slices.Equal(names, wantNames) || !slices.Equal(dirs, wantDirs) {
+		t.Errorf("make slow runs %v of %v, want %v of %v, which call testaid.Slow", names, dirs, wantNames, wantDirs)
+	}
+}
+
+func callsSlow(f *ast.FuncDecl) (found bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		called, ok := n.(*ast.SelectorExpr)
+		if !ok || called.Sel.Name != "Slow" {
+			return true
+		}
+		of, ok := called.X.(*ast.Ident)
+		found = found || ok && of.Name == "testaid"
+		return true
+	})
+	return found
 }

@@ -98,6 +98,9 @@ func makeGroup(root, dir string) (string, error) {
 	if err := limitGroup(child); err != nil {
 		return "", err
 	}
+	if err := weighNodes(parent); err != nil {
+		return "", err
+	}
 	return child, inheritCPUs(parent, child)
 }
 
@@ -172,8 +175,11 @@ func removeParent(root string) error {
 		return err
 	}
 	err = unix.Rmdir(parent)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTEMPTY) {
+	if errors.Is(err, unix.ENOENT) {
 		return nil
+	}
+	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTEMPTY) {
+		return weighNodes(parent) // of the nodes that are left
 	}
 	if err != nil {
 		return fmt.Errorf("remove the control group %s: %w", parent, err)

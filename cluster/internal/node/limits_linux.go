@@ -30,16 +30,21 @@ func limitGroup(group string) error {
 		return err
 	}
 	memory := uint64(machine.Totalram) * uint64(machine.Unit) / 100 * memoryShare
-	for name, limit := range map[string]uint64{
+	return setKnown(group, map[string]uint64{
 		"memory.max":            memory, // version 2
 		"memory.limit_in_bytes": memory, // version 1
 		"pids.max":              processes / 100 * processShare,
-	} {
+	})
+}
+
+// setKnown writes the values of those files of a group that exist: each version, and each hierarchy of version 1, has others.
+func setKnown(group string, values map[string]uint64) error {
+	for name, value := range values {
 		file := filepath.Join(group, name)
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err := os.WriteFile(file, []byte(strconv.FormatUint(limit, 10)), 0); err != nil {
+		if err := os.WriteFile(file, []byte(strconv.FormatUint(value, 10)), 0); err != nil {
 			return fmt.Errorf("limit the node: %w", err)
 		}
 	}

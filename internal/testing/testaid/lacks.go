@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 )
 
@@ -24,8 +25,16 @@ func Lacks(t testing.TB, format string, args ...any) {
 // NeedsAnsible is Lacks for tests that run Ansible roles.
 func NeedsAnsible(t testing.TB) {
 	t.Helper()
-	said, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", "import ansible_collections.kubernetes.core, kubernetes").CombinedOutput()
-	if err != nil {
+	if said := missingForAnsible(); said != "" {
 		Lacks(t, "the role needs Debian's packages ansible and python3-kubernetes: %s", said)
 	}
 }
+
+// missingForAnsible returns why roles cannot be run, or "". It asks once for all tests of a package, as Python takes a second of processor time to import both.
+var missingForAnsible = sync.OnceValue(func() string {
+	said, err := exec.Command("/usr/bin/python3", "-c", "import ansible_collections.kubernetes.core, kubernetes").CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("%s (%v)", said, err)
+	}
+	return ""
+})

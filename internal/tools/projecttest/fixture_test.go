@@ -131,7 +131,7 @@ func (f *fixture) steps(t *testing.T, change func(*projecttest.Options)) ([]stri
 // missing.
 func (f *fixture) failsIn(t *testing.T, limit time.Duration, steps []string, words ...string) projecttest.Step {
 	t.Helper()
-	for ; ; limit *= 4 {
+	for ; ; limit *= 2 {
 		got, report := f.steps(t, func(o *projecttest.Options) { o.Timeout = limit })
 		at := slices.IndexFunc(report.Steps, func(s projecttest.Step) bool { return s.Result == projecttest.Failed })
 		missing := ""

@@ -72,7 +72,7 @@ func TestASampleThatIsNotReady(t *testing.T) {
 	f.edit(t, "roles/kiosk/tasks/main.yml", "kind: ConfigMap", "kind: Secret")
 	f.edit(t, "roles/kiosk/tasks/main.yml", "      data: ", "      stringData: ")
 	f.edit(t, "config/rbac/role.yaml", "  - secrets\n  - configmaps\n", "  - configmaps\n")
-	f.failsIn(t, 10*time.Second, []string{"failed ready", "ok deleted"}, "Kiosk "+f.name+"-test-system/kiosk-sample", `task "write the settings"`, "the operator lacks permissions", `resources: ["secrets"]`)
+	f.failsIn(t, 20*time.Second, []string{"failed ready", "ok deleted"}, "Kiosk "+f.name+"-test-system/kiosk-sample", `task "write the settings"`, "the operator lacks permissions", `resources: ["secrets"]`)
 }
 
 // A sample that the API server rejects is reported with its file and line.
@@ -99,5 +99,5 @@ func TestAFinalizerThatFails(t *testing.T) {
 	f.role(t, own, "x")
 	f.edit(t, "watches.yaml", "  role: /opt/ansible/roles/kiosk\n", "  role: /opt/ansible/roles/kiosk\n"+f.finalizer())
 	f.prepend(t, "roles/kiosk/tasks/main.yml", "\n- name: stay\n  fail: {msg: it must not be deleted}\n  when: state == 'absent'\n")
-	f.failsIn(t, 10*time.Second, []string{"ok ready", "ok idempotent", "failed deleted"}, "waits for its finalizer", "it must not be deleted")
+	f.failsIn(t, 20*time.Second, []string{"ok ready", "ok idempotent", "failed deleted"}, "waits for its finalizer", "it must not be deleted")
 }
