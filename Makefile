@@ -12,17 +12,20 @@ SHORT = -short
 GO_TEST = $(BINARY) go test -vet=off -ldflags=-w $(SHORT) -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT)
 # These run without the race detector: commands, generators, image builds, the resolver, the rules of this repository, and what reads and writes files
 # start no goroutines and would take five times as long, and most of the gallery is skipped with it.
-TOOLS := ./cmd/... ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/... \
+TOOLS := ./cmd/operon ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/... \
 	./internal/tools/changes ./internal/tools/crdcompat ./internal/tools/crdschema ./internal/tools/explain ./internal/tools/git ./internal/tools/glob ./internal/tools/gobuild \
 	./internal/tools/kube ./internal/tools/olm/... ./internal/tools/ports ./internal/tools/project/... ./internal/tools/projectfile ./internal/tools/removal ./internal/tools/syntax \
 	./internal/ship/build/... ./internal/ship/image/debian ./internal/ship/licenses ./internal/ship/bundle/bundlerun ./internal/ship/bundle/create ./internal/ship/bundle/images \
 	./internal/ship/catalog ./internal/ship/catalog/edit ./internal/ship/catalog/template ./internal/ship/chart ./internal/ship/dist ./internal/ship/lifecycle ./internal/ship/sbom
-UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
+UNRACED := ./prove/testdata/gallery/operators $(TOOLS)
+# Sessions of prove wait for operators to become idle, which takes several times as long on a busy machine. Nothing runs beside them: with the
+# clusters of other tests, requests time out, and both take longer than one after the other.
+ALONE := ./prove ./cmd/operon-engine
 # Compression is not our code and takes ten times as long with the race detector. Nobody debugs what is compiled with the race detector here: without
 # debug information, it needs a fifth less space and a bit less time.
 UNWATCHED := '-gcflags=all=-dwarf=false' '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0 -dwarf=false'
-RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
-REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED))")
+RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS) ./cmd/operon-engine)")
+REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED) $(ALONE))")
 
 .PHONY: run prove-gallery test slow lint clean binaries fuzz coverage vulncheck dist root docs olm $(EXAMPLES)
 
@@ -36,14 +39,11 @@ test: lint binaries ## pass the tests, except those of the target slow; RACE=-ra
 	@$(MAKE) --no-print-directory -j 2 olm $(EXAMPLES)
 	cd bench && $(GO_TEST) ./...
 
-# Sessions of prove wait for operators to become idle, which takes several times as long on a busy machine. Nothing runs beside them: with the
-# clusters of other tests, requests time out, and both take longer than one after the other.
-ALONE := ./prove ./cmd/operon-engine
 root: TIMEOUT = 75m
 root:
 	$(GO_TEST) -parallel 8 ./prove
 	$(GO_TEST) ./cmd/operon-engine
-	$(GO_TEST) $(filter-out $(ALONE),$(shell go list $(UNRACED) | sed "s|^$$(go list .)|.|")) $(if $(RACE),,$(REST))
+	$(GO_TEST) $(UNRACED) $(if $(RACE),,$(REST))
 
 # One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
 olm $(EXAMPLES): PACKAGES = 1
@@ -53,8 +53,9 @@ olm $(EXAMPLES):
 # The names are those of the tests that call testaid.Slow.
 slow: SHORT =
 slow: PACKAGES = 1
+slow: TIMEOUT = 75m
 slow: binaries ## pass the tests that take minutes each, most of them with containers; half an hour on two cores
-	$(GO_TEST) -run '^(TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestRoleIsReliable|TestProjectsOfOperatorSDKAreReliable)$$' ./cmd/operon ./cmd/operon-engine
+	$(GO_TEST) -run '^(TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestProjectsOfOperatorSDKAreReliable)$$' ./cmd/operon ./cmd/operon-engine
 
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery

@@ -25,13 +25,15 @@ func TestChartIsReliable(t *testing.T) {
 
 // The same for the operator of an Ansible role.
 func TestRoleIsReliable(t *testing.T) {
-	testaid.Slow(t, "a run of the role takes seconds; package engine/ansible tests roles that fail, are interrupted and are repeated")
 	t.Parallel()
 	testaid.NeedsAnsible(t)
 	test := proof(filepath.Join(examples, "mysqlcluster-ansible"), newAnsible)
 	test.Settle = settleOfRoles
 	test.Budget = time.Minute
 	test.Plans = 20
+	if testing.Short() {
+		test.Plans = 2 // a run of the role takes seconds
+	}
 	prove.Run(t, test)
 }
 
@@ -41,7 +43,7 @@ func TestProjectsOfOperatorSDKAreReliable(t *testing.T) {
 	for name, create := range map[string]func() engine.Engine{"helm-sdk": newHelm, "ansible-sdk": newAnsible} {
 		t.Run(name, func(t *testing.T) {
 			if name == "ansible-sdk" {
-				testaid.Slow(t, "a run of the role takes seconds; package internal/tools/up runs this project without faults")
+				testaid.Slow(t, "a run of the role takes seconds; TestRoleIsReliable injects faults into another one, and package internal/tools/up runs this project without faults")
 			}
 			t.Parallel()
 			dir := sdkProjects + name

@@ -62,7 +62,7 @@ func TestMySQLClusterHelmWalkthrough(t *testing.T) {
 // The lifecycle manager installs, upgrades and uninstalls an operator, as in the guide of the Operator Framework. The page itself compares the
 // pods before and after the upgrade, and what the cluster has before and after all.
 func TestMemcachedOLMWalkthrough(t *testing.T) {
-	testaid.Slow(t, "it installs and upgrades in containers twice; package internal/ship/bundle/bundletest does that with simulated nodes, and module olm tests the manager")
+	testaid.Slow(t, "it installs and upgrades in containers twice; package internal/ship/bundle/bundletest does that with operators outside of the cluster, and module olm tests the manager and its commands")
 	t.Parallel()
 	r := newReader(t)
 	r.clone()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +35,7 @@ func TestNothingOfANodeIsLeft(t *testing.T) {
 				t.Fatalf("no %s of the node is seen while it runs: the comparison below means nothing", kind)
 			}
 		}
+		checkShare(t)
 		if cycle%2 == 1 {
 			if err := syscall.Kill(facts.PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
@@ -43,6 +45,31 @@ func TestNothingOfANodeIsLeft(t *testing.T) {
 		if found := left(t, h, uid); len(found) > 0 {
 			t.Fatalf("cycle %d left:\n%s", cycle, strings.Join(found, "\n"))
 		}
+	}
+}
+
+// checkShare checks that nodes have more than the kernel's default share of processor time.
+func checkShare(t *testing.T) {
+	t.Helper()
+	found := 0
+	for pattern, byDefault := range map[string]int{"/sys/fs/cgroup/operon/cpu.weight": 100, "/sys/fs/cgroup/*/operon/cpu.shares": 1024} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if share, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || share <= byDefault {
+				t.Errorf("%s is %s, error %v", file, text, err)
+			}
+			found++
+		}
+	}
+	if found == 0 {
+		t.Error("the nodes have no share of processor time")
 	}
 }
 

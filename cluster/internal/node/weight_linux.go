@@ -2,10 +2,17 @@ package node
 
 import "os"
 
-// nodeWeight is the share of processor time that a node with all its pods has while the processors are busy, as a multiple of the kernel's default
-// for a group. The group of all nodes competes with the sessions of users, each of which has the default share if the kernel groups processes by
-// session (man 7 sched). Without a weight, all nodes together have the share of one terminal, and pods do not start while a few compilers run.
-const nodeWeight = 2
+// The shares of processor time that a node with all its pods has while the processors are busy. The kernel's defaults for a group are 100 in
+// version 2, and 1024 in version 1.
+//
+// With version 1, programs usually are in the root group, where the kernel groups them by session (man 7 sched), and each session has the default
+// share. Without a share for each node, all nodes together have that of one terminal, and pods do not start while a few compilers run. With version 2,
+// systemd has a group for all sessions together: more than twice its share would starve the API servers of the nodes. The limits bound what groups that
+// killed clusters left add.
+const (
+	nodeWeight, maxWeight = 200, 400
+	nodeShares, maxShares = 2 << 10, 16 << 10
+)
 
 // weighNodes gives the group of all nodes its share of processor time. The caller holds the lock of the hierarchy.
 func weighNodes(parent string) error {
@@ -19,9 +26,8 @@ func weighNodes(parent string) error {
 			nodes++
 		}
 	}
-	weight := nodeWeight * max(nodes, 1)
 	return setKnown(parent, map[string]uint64{
-		"cpu.weight": min(100*weight, 10_000),   // version 2: the default is 100
-		"cpu.shares": min(1024*weight, 1024<<8), // version 1: the default is 1024
+		"cpu.weight": min(max(nodes, 1)*nodeWeight, maxWeight),
+		"cpu.shares": min(max(nodes, 1)*nodeShares, maxShares),
 	})
 }

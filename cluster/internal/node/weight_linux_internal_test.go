@@ -16,10 +16,10 @@ func TestEachNodeAddsToTheShareOfProcessorTime(t *testing.T) {
 	}{
 		{"cpu.shares", "1024", 1, "2048"},
 		{"cpu.shares", "1024", 3, "6144"},
-		{"cpu.shares", "1024", 200, "262144"},
+		{"cpu.shares", "1024", 200, "16384"},
 		{"cpu.weight", "100", 1, "200"},
 		{"cpu.weight", "100", 2, "400"},
-		{"cpu.weight", "100", 60, "10000"},
+		{"cpu.weight", "100", 60, "400"},
 		{"", "", 2, ""},
 	} {
 		parent := t.TempDir()
