@@ -34,9 +34,9 @@ func packed(t *testing.T, content string) *corev1.Secret {
 
 // A release that anybody may have stored takes no more memory than its text, which is limited. It is not parallel, because it counts allocations.
 func TestStoredReleasesTakeLittleMemory(t *testing.T) {
-	many := strings.Repeat("{},", maxUnpacked/3-100)
+	many := strings.Repeat("{},", 1<<20/3)
 	text := `{"info":{"first_deployed":"2020-01-02T03:04:05Z","resources":{"a":[%]}},"chart":{"metadata":{"name":"till"},"templates":[%]},"config":{"a":[%]},"hooks":[%]}`
-	const objects = 1000 // the lists have millions
+	const objects = 1000 // the lists have hundreds of thousands
 	s := &storage{}
 	for place := range 4 {
 		parts := strings.Split(text, "%")
@@ -56,12 +56,12 @@ func TestStoredReleasesTakeLittleMemory(t *testing.T) {
 			t.Errorf("the change of the status takes %g allocations with many objects in list %d", count, place)
 		}
 	}
-	bomb := packed(t, `{"info":{},"hooks":[`+many+many+many+many+`{}]}`)
+	bomb := packed(t, `{"info":{},"hooks":[`+strings.Repeat("{},", maxUnpacked/3+1)+`{}]}`)
 	if _, err := s.summary(bomb); !errors.Is(err, errTooLarge) {
-		t.Errorf("the summary of a release of 64 MiB: %v, want %v", err, errTooLarge)
+		t.Errorf("the summary of a release that is too large: %v, want %v", err, errTooLarge)
 	}
 	if data, err := s.restate(bomb, common.StatusSuperseded, ""); data != nil || err != nil {
-		t.Errorf("a release of 64 MiB was changed to %d bytes, %v", len(data), err)
+		t.Errorf("a release that is too large was changed to %d bytes, %v", len(data), err)
 	}
 }
 

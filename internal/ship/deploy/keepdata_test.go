@@ -218,7 +218,7 @@ func TestKeepDataInDeletion(t *testing.T) {
 			}
 			var said string
 			var err error
-			for patience := 10 * time.Second; patience < timeout; patience *= 4 { // the first is enough if the machine is not busy
+			for patience := 10 * time.Second; patience < timeout; patience *= 2 { // the first is enough if the machine is not busy
 				var tells string
 				_, tells, err = f.undeploy(t, func(o *deploy.UndeployOptions) { o.KeepData, o.Timeout = true, patience })
 				if said += tells; err == nil { // the last attempt may find no operator any more

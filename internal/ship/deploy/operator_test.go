@@ -23,7 +23,7 @@ func runOperator(t *testing.T, env *localtest.Env, dir, namespace, name string, 
 	t.Helper()
 	work := t.TempDir()
 	binary := filepath.Join(work, "operator")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, ".")
 	build.Dir = dir
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", dir, err, text)

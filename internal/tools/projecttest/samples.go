@@ -87,6 +87,9 @@ func (t *test) checkReady(ctx context.Context) (samples, ready []*unstructured.U
 func notReady(node *tree.Node, err error) error {
 	if node.State != tree.Ready {
 		why := strings.Join(tree.Why(node), "\n")
+		if failed := lastFailure(node.Object); !strings.Contains(why, failed) { // the conditions do not have it while the role runs again
+			why += "\nthe last run failed: " + failed
+		}
 		if err == nil {
 			return errors.New(why)
 		}
@@ -173,7 +176,7 @@ func (t *test) waitForRun(ctx context.Context, sample *unstructured.Unstructured
 			last = fmt.Errorf("%s: %s", pass.Outcome, first(pass.Error, pass.Message, pass.Reason))
 		}
 		now, err := t.running.Client().Get(ctx, sample)
-		if failed, _, _ := unstructured.NestedString(content(now), "status", "lastRun", "failed"); err == nil && failed != "" {
+		if failed := lastFailure(now); err == nil && failed != "" {
 			return fmt.Errorf("the second run failed: %s", failed)
 		}
 		select {
@@ -184,11 +187,13 @@ func (t *test) waitForRun(ctx context.Context, sample *unstructured.Unstructured
 	}
 }
 
-func content(object *unstructured.Unstructured) map[string]any {
-	if object == nil {
-		return nil
+// lastFailure returns why the last run of an Ansible role failed, or "".
+func lastFailure(sample *unstructured.Unstructured) string {
+	if sample == nil {
+		return ""
 	}
-	return object.Object
+	failed, _, _ := unstructured.NestedString(sample.Object, "status", "lastRun", "failed")
+	return failed
 }
 
 func first(texts ...string) string {
