@@ -19,7 +19,8 @@ TOOLS := ./cmd/operon ./internal/house ./internal/olm/... ./internal/tools/gener
 	./internal/ship/catalog ./internal/ship/catalog/edit ./internal/ship/catalog/template ./internal/ship/chart ./internal/ship/dist ./internal/ship/lifecycle ./internal/ship/sbom
 UNRACED := ./prove/testdata/gallery/operators $(TOOLS)
 # Sessions of prove wait for operators to become idle, which takes several times as long on a busy machine. Nothing runs beside them: with the
-# clusters of other tests, requests time out, and both take longer than one after the other.
+# clusters of other tests, requests time out, and both take longer than one after the other. A third of the processor time of the cluster of ./prove is
+# garbage collection, and there is memory enough.
 ALONE := ./prove ./cmd/operon-engine
 # Compression is not our code and takes ten times as long with the race detector. Nobody debugs what is compiled with the race detector here: without
 # debug information, it needs a fifth less space and a bit less time.
@@ -41,7 +42,7 @@ test: lint binaries ## pass the tests, except those of the target slow; RACE=-ra
 
 root: TIMEOUT = 75m
 root:
-	$(GO_TEST) -parallel 8 ./prove
+	GOGC=400 $(GO_TEST) ./prove
 	$(GO_TEST) ./cmd/operon-engine
 	$(GO_TEST) $(UNRACED) $(if $(RACE),,$(REST))
 
