@@ -56,7 +56,7 @@ slow: SHORT =
 slow: PACKAGES = 1
 slow: TIMEOUT = 75m
 slow: binaries ## pass the tests that take minutes each, most of them with containers; half an hour on two cores
-	$(GO_TEST) -run '^(TestGallery|TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestProjectsOfOperatorSDKAreReliable)$$' ./prove ./cmd/operon ./cmd/operon-engine
+	$(GO_TEST) -run '^(TestGallery|TestGallerySearch|TestInContainers|TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestProjectsOfOperatorSDKAreReliable)$$' ./prove ./internal/ship/deploy ./cmd/operon ./cmd/operon-engine
 
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery

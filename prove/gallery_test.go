@@ -129,6 +129,7 @@ const (
 // the bug, or nothing, is a miss. The test is not parallel to the other tests of the package, so that it does not slow them down.
 func TestGallerySearch(t *testing.T) {
 	skipRaced(t)
+	testaid.Slow(t, "it searches for a minute and a half; TestGallery repeats what searches have found")
 	if *whole {
 		return // TestGallery searches without bounds
 	}

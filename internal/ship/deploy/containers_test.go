@@ -34,6 +34,7 @@ import (
 
 // Operators run in real pods, at the same time in one cluster. After they are removed, the cluster is in its initial state.
 func TestInContainers(t *testing.T) {
+	testaid.Slow(t, "it deploys ten operators in containers; the other tests do with simulated nodes, and TestPodRequestWalkthrough of cmd/operon with containers")
 	t.Parallel()
 	c := newContainers(t)
 	before := furnished(t, c.env)
