@@ -55,7 +55,7 @@ olm $(EXAMPLES):
 slow: SHORT =
 slow: PACKAGES = 1
 slow: TIMEOUT = 75m
-slow: binaries ## pass the tests that take minutes each, most of them with containers; half an hour on two cores
+slow: binaries ## run the tests that take minutes each, most of them with containers; half an hour on two cores
 	$(GO_TEST) -run '^(TestGallery|TestGallerySearch|TestInContainers|TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestProjectsOfOperatorSDKAreReliable)$$' ./prove ./internal/ship/deploy ./cmd/operon ./cmd/operon-engine
 
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores

@@ -33,7 +33,7 @@ func TestPodRequestWalkthrough(t *testing.T) {
 
 // The MySQLCluster walkthrough works as described, with MariaDB in real containers, and results in examples/mysqlcluster-ansible.
 func TestMySQLClusterWalkthrough(t *testing.T) {
-	testaid.Slow(t, "it runs database servers in containers; package engine/ansible tests roles, internal/ship/deploy and TestPodRequestWalkthrough containers")
+	testaid.Slow(t, "it runs database servers in containers; package engine/ansible tests roles, TestPodRequestWalkthrough containers")
 	t.Parallel()
 	r := newReader(t)
 	r.follow("../../docs/walkthroughs/mysqlcluster.md")
@@ -43,7 +43,7 @@ func TestMySQLClusterWalkthrough(t *testing.T) {
 // The same with a Helm chart results in examples/mysqlcluster-helm. Helm installs the published chart of the operator from the registry,
 // and takes it from the chart repository.
 func TestMySQLClusterHelmWalkthrough(t *testing.T) {
-	testaid.Slow(t, "it runs database servers in containers; package engine/helm tests charts, internal/ship/chart and internal/ship/deploy their packages and containers")
+	testaid.Slow(t, "it runs database servers in containers; package engine/helm tests charts, internal/ship/chart their packages, TestPodRequestWalkthrough containers")
 	t.Parallel()
 	r := newReader(t)
 	r.clone()
