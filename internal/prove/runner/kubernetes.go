@@ -40,6 +40,8 @@ func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured,
 	}
 	switch object.GetAPIVersion() + " " + object.GetKind() {
 	case "apps/v1 Deployment":
+		return uncounted(object, all)
+	case "apps/v1 DaemonSet":
 		return unseen(object)
 	case "apps/v1 ReplicaSet", "apps/v1 StatefulSet":
 		return miscounted(object, all)
@@ -104,6 +106,24 @@ func held(object *unstructured.Unstructured) bool {
 func unseen(object *unstructured.Unstructured) string {
 	if number(object, "status", "observedGeneration") < object.GetGeneration() {
 		return "was not seen by its controller yet"
+	}
+	return ""
+}
+
+// uncounted describes a Deployment whose status does not match that of its ReplicaSets.
+func uncounted(deployment *unstructured.Unstructured, all []*unstructured.Unstructured) string {
+	if what := unseen(deployment); what != "" {
+		return what
+	}
+	replicas, ready := int64(0), int64(0)
+	for _, object := range all {
+		if object.GetKind() == "ReplicaSet" && ownedBy(object, deployment.GetUID()) {
+			replicas += number(object, "status", "replicas")
+			ready += number(object, "status", "readyReplicas")
+		}
+	}
+	if number(deployment, "status", "replicas") != replicas || number(deployment, "status", "readyReplicas") != ready {
+		return "does not know the state of its ReplicaSets yet"
 	}
 	return ""
 }

@@ -30,6 +30,9 @@ func read(t *testing.T, text string) []*unstructured.Unstructured {
 func TestAtWork(t *testing.T) {
 	t.Parallel()
 	const set = "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: r, uid: r, generation: 1}\nspec: {replicas: 1}\n"
+	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, uid: d, generation: 2}\nspec: {replicas: 1}\n"
+	const ofDeployment = "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: r, uid: r, generation: 1, ownerReferences: [{kind: Deployment, name: d, uid: d}]}\nspec: {replicas: 1}\n" +
+		"status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n"
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p, ownerReferences: [{kind: ReplicaSet, name: r, uid: r}]}\n"
 	const stateful = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: r, uid: r, generation: 1}\nspec: {replicas: 2}\n"
 	const job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, uid: j}\nspec: {parallelism: 1}\n"
@@ -39,27 +42,31 @@ func TestAtWork(t *testing.T) {
 		"status: {conditions: [{type: PodScheduled, status: 'False', message: 'persistentvolumeclaim \"c\" not found'}]}\n"
 	const claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c, uid: c}\n"
 	for name, test := range map[string]struct{ objects, want string }{
-		"done":         {set + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, ""},
-		"unseen":       {set + "status: {replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, "was not seen"},
-		"miscounted":   {set + "status: {observedGeneration: 1, replicas: 1}\n---\n" + pod + placed, "does not know its pods"},
-		"short":        {set + "status: {observedGeneration: 1}\n", podless},
-		"next member":  {stateful + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, podless},
-		"member waits": {stateful + "status: {observedGeneration: 1, replicas: 1}\n---\n" + pod + "spec: {nodeName: node}\nstatus: {containerStatuses: [{name: c}]}\n", ""},
-		"over quota":   {set + "status: {observedGeneration: 1, conditions: [{type: ReplicaFailure}]}\n", ""},
-		"unscheduled":  {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\n", "is not scheduled"},
-		"no room":      {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nstatus: {conditions: [{type: PodScheduled, status: 'False'}]}\n", ""},
-		"no volume":    {putOff + "---\n" + claim + "status: {phase: Pending}\n", ""},
-		"volume came":  {putOff + "---\n" + claim + "status: {phase: Bound}\n", "is not scheduled"},
-		"unstarted":    {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nspec: {nodeName: node}\n", "was not started"},
-		"garbage":      {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, ownerReferences: [{kind: Box, name: b, uid: b}]}\n", "is garbage"},
-		"of a node":    {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, ownerReferences: [{kind: Node, name: n, uid: n}]}\n", ""},
-		"being gone":   {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, deletionTimestamp: '2026-01-01T00:00:00Z'}\n", "is being deleted"},
-		"held":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [example.com/mine]}\n", ""},
-		"job begins":   {job, "has not begun"},
-		"job's pod":    {job + "status: {startTime: x}\n", podless},
-		"job runs":     {job + "status: {startTime: x}\n---\n" + ofJob + "status: {phase: Running, containerStatuses: [{name: c}]}\n", ""},
-		"job ends":     {job + "status: {startTime: x}\n---\n" + ofJob + "status: {phase: Succeeded, containerStatuses: [{name: c}]}\n", "does not know yet"},
-		"job has done": {job + "status: {startTime: x, conditions: [{type: Complete}]}\n---\n" + ofJob + "status: {phase: Succeeded, containerStatuses: [{name: c}]}\n", ""},
+		"done":          {set + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, ""},
+		"unseen":        {set + "status: {replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, "was not seen"},
+		"miscounted":    {set + "status: {observedGeneration: 1, replicas: 1}\n---\n" + pod + placed, "does not know its pods"},
+		"short":         {set + "status: {observedGeneration: 1}\n", podless},
+		"next member":   {stateful + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, podless},
+		"member waits":  {stateful + "status: {observedGeneration: 1, replicas: 1}\n---\n" + pod + "spec: {nodeName: node}\nstatus: {containerStatuses: [{name: c}]}\n", ""},
+		"over quota":    {set + "status: {observedGeneration: 1, conditions: [{type: ReplicaFailure}]}\n", ""},
+		"rolled out":    {deployment + "status: {observedGeneration: 2, replicas: 1, readyReplicas: 1}\n---\n" + ofDeployment + pod + placed, ""},
+		"not observed":  {deployment + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + ofDeployment + pod + placed, "was not seen"},
+		"scaled down":   {deployment + "status: {observedGeneration: 2, replicas: 2, readyReplicas: 2}\n---\n" + ofDeployment + pod + placed, "does not know the state of its ReplicaSets"},
+		"becomes ready": {deployment + "status: {observedGeneration: 2, replicas: 1}\n---\n" + ofDeployment + pod + placed, "does not know the state of its ReplicaSets"},
+		"unscheduled":   {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\n", "is not scheduled"},
+		"no room":       {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nstatus: {conditions: [{type: PodScheduled, status: 'False'}]}\n", ""},
+		"no volume":     {putOff + "---\n" + claim + "status: {phase: Pending}\n", ""},
+		"volume came":   {putOff + "---\n" + claim + "status: {phase: Bound}\n", "is not scheduled"},
+		"unstarted":     {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nspec: {nodeName: node}\n", "was not started"},
+		"garbage":       {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, ownerReferences: [{kind: Box, name: b, uid: b}]}\n", "is garbage"},
+		"of a node":     {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, ownerReferences: [{kind: Node, name: n, uid: n}]}\n", ""},
+		"being gone":    {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, deletionTimestamp: '2026-01-01T00:00:00Z'}\n", "is being deleted"},
+		"held":          {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [example.com/mine]}\n", ""},
+		"job begins":    {job, "has not begun"},
+		"job's pod":     {job + "status: {startTime: x}\n", podless},
+		"job runs":      {job + "status: {startTime: x}\n---\n" + ofJob + "status: {phase: Running, containerStatuses: [{name: c}]}\n", ""},
+		"job ends":      {job + "status: {startTime: x}\n---\n" + ofJob + "status: {phase: Succeeded, containerStatuses: [{name: c}]}\n", "does not know yet"},
+		"job has done":  {job + "status: {startTime: x, conditions: [{type: Complete}]}\n---\n" + ofJob + "status: {phase: Succeeded, containerStatuses: [{name: c}]}\n", ""},
 	} {
 		got := atWork(read(t, test.objects), false)
 		if test.want == "" && got != "" || !strings.Contains(got, test.want) {

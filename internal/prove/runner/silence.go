@@ -126,7 +126,10 @@ func (o *observer) observe() quiesce.Observation {
 	}
 	if time.Since(o.churned) > timing.churnFor/10 {
 		o.churned = time.Now()
-		seen.Churns, seen.Rhythmic = o.churns(o.began), o.learns(o.began)
+		seen.Churns = o.churns(o.began)
+		if o.look(); o.stillWorking == "" { // otherwise the operator may repeat requests only until Kubernetes is done
+			seen.Rhythmic = o.learns(o.began)
+		}
 	}
 	seen.Busy, seen.Step = busy, o.known(o.step)
 	seen.Step.Reached, seen.Step.Unready, seen.Step.Reconciling = o.reached, o.unready, o.reconciling

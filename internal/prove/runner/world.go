@@ -7,7 +7,6 @@ import (
 	"log"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -211,7 +210,7 @@ func (w *world) collect() {
 	w.trace.Changes = w.changes()
 	w.trace.Exits = w.life.ends()
 	w.trace.Pending, w.trace.Struck = w.script.Pending(), w.script.Struck()
-	w.trace.Beside = w.beside()
+	w.trace.Beside = beside(w.trace)
 }
 
 // own reports whether an object was created by Operon itself and is not part of the world.
@@ -226,24 +225,6 @@ func (w *world) state() []*unstructured.Unstructured {
 		}
 	}
 	return append(all, w.elsewhere()...)
-}
-
-// beside returns the objects that the operator's field managers created without the proxy.
-func (w *world) beside() []string {
-	managers, passed := map[string]bool{}, map[string]bool{}
-	for _, r := range w.trace.Requests {
-		if r.IsWrite() && r.Manager != "" {
-			managers[r.Manager] = true
-		}
-		passed[r.After] = true
-	}
-	var all []string
-	for _, change := range w.trace.Changes {
-		if managers[change.Manager] && change.Type == "ADDED" && !passed[change.Version] && !strings.HasPrefix(change.Manager, "kube-") {
-			all = append(all, change.Kind+"/"+change.Name)
-		}
-	}
-	return all
 }
 
 // leave removes the world, unless the whole cluster is disposable.
