@@ -2,25 +2,25 @@ package clusterwatch
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // pulse measures how slow the cluster is: the time between a write and its watch event.
 type pulse struct {
-	slow atomic.Int64 // the slowest of the last beats, in nanoseconds
-	last [beats]time.Duration
-	n    int
+	mu    sync.Mutex
+	began time.Time // of a beat that has not ended
+	last  [beats]time.Duration
+	n     int
 }
 
 const (
@@ -37,20 +37,12 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // Slowness returns how much slower the cluster currently is than a cluster on an otherwise idle machine: at least 1, at most 8. Callers
 // that wait for an idle cluster multiply their waiting time by it.
 func (w *Witness) Slowness() float64 {
-	slow := float64(w.pulse.slow.Load()) / float64(timing.usual)
-	return min(max(slow, 1), slowest)
+	return min(max(float64(w.pulse.slowest(time.Now()))/float64(timing.usual), 1), slowest)
 }
 
 // beat measures the pulse until ctx ends. Then it deletes its object.
 func (w *Witness) beat(ctx context.Context, name string) {
 	objects := w.client.Resource(configMaps).Namespace(beatNamespace)
-	made := &unstructured.Unstructured{}
-	made.SetAPIVersion("v1")
-	made.SetKind("ConfigMap")
-	made.SetName(name)
-	if _, err := objects.Create(ctx, made, metav1.CreateOptions{}); err != nil {
-		return // without a pulse, the cluster is assumed to have its usual speed
-	}
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
@@ -64,11 +56,21 @@ func (w *Witness) beat(ctx context.Context, name string) {
 			return
 		case <-tick.C:
 		}
-		began := time.Now()
-		patch, _ := json.Marshal(map[string]any{"data": map[string]string{"n": strconv.Itoa(n)}}) // cannot fail: the map contains only strings
-		written, err := objects.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err == nil && w.shown(ctx, name, written.GetResourceVersion()) {
-			w.pulse.add(time.Since(began))
+		began := w.pulse.begin()
+		made := &unstructured.Unstructured{}
+		made.SetAPIVersion("v1")
+		made.SetKind("ConfigMap")
+		made.SetName(name)
+		made.Object["data"] = map[string]any{"n": strconv.Itoa(n)}
+		written, err := objects.Apply(ctx, name, made, metav1.ApplyOptions{FieldManager: "operon-prove", Force: true})
+		switch {
+		case apierrors.IsForbidden(err):
+			w.pulse.end(0)
+			return // without a pulse, the cluster is assumed to have its usual speed
+		case err != nil:
+			w.pulse.end(max(time.Since(began), slowest*timing.usual)) // an error shows at least that it is overloaded
+		case w.shown(ctx, name, written.GetResourceVersion()):
+			w.pulse.end(time.Since(began))
 		}
 	}
 }
@@ -90,8 +92,31 @@ func (w *Witness) shown(ctx context.Context, name, version string) bool {
 	}
 }
 
-func (p *pulse) add(took time.Duration) {
+// begin records that a beat begins.
+func (p *pulse) begin() time.Time {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.began = now
+	return now
+}
+
+// end records the duration of a beat.
+func (p *pulse) end(took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.began = time.Time{}
 	p.last[p.n%beats] = took
 	p.n++
-	p.slow.Store(int64(slices.Max(p.last[:])))
+}
+
+// slowest returns the longest duration of the last beats, including the beat that has not ended.
+func (p *pulse) slowest(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	took := slices.Max(p.last[:])
+	if !p.began.IsZero() {
+		took = max(took, now.Sub(p.began))
+	}
+	return took
 }

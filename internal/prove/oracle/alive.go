@@ -62,9 +62,19 @@ func mayEnd(m *moment, exit runlog.Exit) bool {
 		}
 	}
 	began := exit.At.Add(-exit.After)
-	return exit.After < startUp && slices.ContainsFunc(m.run.Requests, func(r requestlog.Request) bool {
+	if slices.ContainsFunc(m.run.Requests, func(r requestlog.Request) bool { return missedRenewal(&r, exit.At) }) {
+		return true
+	}
+	return exit.After.Seconds() < startUp.Seconds()*max(1, exit.Slow) && slices.ContainsFunc(m.run.Requests, func(r requestlog.Request) bool {
 		return r.Fault != "" && (!r.IsWrite() || m.run.keeps(&r) || m.refs.starts(&r)) && !r.At.Before(began) && r.At.Before(exit.At)
 	})
+}
+
+// missedRenewal reports whether the API server, without a fault, responded too slowly or not at all to a write of a lease before an exit, so that
+// the operator may have lost its lease. Half the renew deadline of controller-runtime, 10 s, is also the timeout of client-go for these requests.
+func missedRenewal(r *requestlog.Request, exit time.Time) bool {
+	return r.IsLease() && r.IsWrite() && r.Fault == "" && (r.Served >= 500 || r.Took >= 5*time.Second) &&
+		r.At.Before(exit) && r.At.After(exit.Add(-30*time.Second))
 }
 
 // keeps reports whether a request is about an object that the operator keeps for itself.

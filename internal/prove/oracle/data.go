@@ -269,12 +269,12 @@ func (m *moment) isBystanding(resource, name string) bool {
 	return false
 }
 
-// made reports whether the operator itself created the object of a request in this run.
+// made reports whether the operator itself created the object of a request in this run, or may have done so with a write whose response was lost.
 func (r *run) made(of *requestlog.Request) bool {
 	for i := range r.Requests {
 		one := &r.Requests[i]
 		if one.Seq < of.Seq && one.Resource == of.Resource && one.Group == of.Group && one.Namespace == of.Namespace &&
-			(one.Name == of.Name || of.Name == "") && one.Served == 201 && one.Subresource == "" {
+			(one.Name == of.Name || of.Name == "") && (one.Served == 201 || one.Effect == requestlog.Unknown && one.Verb != "delete") && one.Subresource == "" {
 			return true
 		}
 	}

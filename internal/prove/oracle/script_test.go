@@ -291,6 +291,9 @@ func (w *teller) exit(words []string) {
 	if slices.Contains(words, "early") {
 		exit.After = time.Second
 	}
+	if slices.Contains(words, "slow") {
+		exit.After, exit.Slow = 15*time.Second, 8
+	}
 	if slices.Contains(words, "port") {
 		exit.Log = []string{"listen tcp :8080: bind: address already in use"}
 	}
@@ -335,6 +338,10 @@ func (w *teller) request(words []string) {
 			r.Stale = true
 		case "fault":
 			r.Fault, r.Status = strings.Join(words[i+1:], " "), 0
+		case "lost":
+			r.Status, r.Served, r.Effect, r.Error = 0, 0, requestlog.Unknown, "context canceled"
+		case "late":
+			r.Took = 5 * time.Second
 		case "in":
 			r.Namespace = words[i+1]
 		case "cluster":

@@ -93,6 +93,9 @@ func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 		x.Instance = sender.number
 		x.leave = sync.OnceFunc(sender.inside.Done)
 		usedBy(r.Context(), sender)
+		if x.IsLease() && x.Name != "" {
+			p.leases.ask(sender, time.Now())
+		}
 		if x.Request.Counts() {
 			p.views.come(sender.number)
 		}

@@ -27,6 +27,7 @@ type leases struct {
 
 	mu    sync.Mutex
 	held  map[*Instance]lease
+	asked map[*Instance]time.Time // the first request for a lease
 	taken int
 }
 
@@ -34,7 +35,7 @@ type leases struct {
 type lease struct{ namespace, name string }
 
 func newLeases(admin *rest.Config) (*leases, error) {
-	l := &leases{held: map[*Instance]lease{}}
+	l := &leases{held: map[*Instance]lease{}, asked: map[*Instance]time.Time{}}
 	if admin == nil {
 		return l, nil
 	}
@@ -44,6 +45,29 @@ func newLeases(admin *rest.Config) (*leases, error) {
 	}
 	l.client = client
 	return l, nil
+}
+
+// ask records that an instance requests a lease.
+func (l *leases) ask(by *Instance, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asked[by].IsZero() {
+		l.asked[by] = at
+	}
+}
+
+// Electing returns when an instance that runs first requested a lease, if it has not written one since: until it holds a lease, it does not work. It
+// returns the zero time if there is no such instance.
+func (p *Proxy) Electing() time.Time {
+	p.leases.mu.Lock()
+	defer p.leases.mu.Unlock()
+	var since time.Time
+	for by, at := range p.leases.asked {
+		if _, held := p.leases.held[by]; !held && !by.gone() && at.After(since) {
+			since = at
+		}
+	}
+	return since
 }
 
 // note records the lease that an instance wrote last.

@@ -110,6 +110,8 @@ type Exit struct {
 	Step string `json:"step"`
 	// After is how long the process ran.
 	After time.Duration `json:"after"`
+	// Slow is how many times slower than usual the cluster was, 1 or more. 0 means that this is not known.
+	Slow float64 `json:"slow,omitempty"`
 	// Asked means that the operator was killed or stopped on purpose.
 	Asked bool `json:"asked,omitempty"`
 	// Code is the exit code. It is -1 if a signal ended the process. Signal is the name of that signal.

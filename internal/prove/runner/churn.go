@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/operon-framework/operon/internal/prove/quiesce"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
@@ -15,7 +16,7 @@ const churnTimes = 20
 // churns returns the request that an operator repeats successfully while nothing happens except for its own changes, or "" if
 // there is none. An operator that reports the progress of its pods writes often, too, but then the pods change.
 func (w *world) churns(began time.Time) string {
-	slow := w.Witness.Slowness()
+	slow := quiesce.Mild(w.Witness.Slowness()) // timers are not slower on a slow cluster
 	activity, _ := w.proxy.Activity()
 	if time.Since(began) < scaled(timing.churnAfter, slow) || activity.Disturbed || w.life.busy() != "" {
 		return ""

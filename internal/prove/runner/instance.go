@@ -205,7 +205,7 @@ func (l *life) note(i *instance) {
 	}
 	l.exits = append(l.exits, runlog.Exit{
 		At: l.changed, Step: l.step, After: l.changed.Sub(i.started), Asked: i.asked || l.over,
-		Code: end.Code, Signal: end.Signal, Panic: panicked, Log: lines,
+		Slow: l.world.Witness.Slowness(), Code: end.Code, Signal: end.Signal, Panic: panicked, Log: lines,
 	})
 }
 

@@ -25,7 +25,7 @@ func atWork(objects []*unstructured.Unstructured, long bool) string {
 	return ""
 }
 
-// podless describes a workload without all its pods.
+// podless describes what Kubernetes perhaps cannot finish, such as a workload without all its pods.
 const podless = "has not its pods yet"
 
 // behind describes what still has to be done with an object.
@@ -42,7 +42,7 @@ func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured,
 	case "apps/v1 Deployment":
 		return uncounted(object, all)
 	case "apps/v1 DaemonSet":
-		return unseen(object)
+		return unlike(object, all)
 	case "apps/v1 ReplicaSet", "apps/v1 StatefulSet":
 		return miscounted(object, all)
 	case "v1 Pod":
@@ -133,16 +133,7 @@ func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured
 	if what := unseen(set); what != "" {
 		return what
 	}
-	pods, ready := int64(0), int64(0)
-	for _, object := range all {
-		if !isPod(object) || !ownedBy(object, set.GetUID()) || !counts(set, object) {
-			continue
-		}
-		pods++
-		if isReady(object) {
-			ready++
-		}
-	}
+	pods, ready := podsOf(set, all)
 	switch {
 	case number(set, "status", "replicas") != pods, number(set, "status", "readyReplicas") != ready:
 		return "does not know its pods yet"
@@ -152,6 +143,28 @@ func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured
 		return podless // a StatefulSet creates or deletes one pod at a time, and waits for pods that are not ready
 	}
 	return ""
+}
+
+// podsOf returns the number of pods that the status of a set has to count, and of those that are ready.
+func podsOf(set *unstructured.Unstructured, all []*unstructured.Unstructured) (pods, ready int64) {
+	for _, object := range all {
+		if !isPod(object) || !ownedBy(object, set.GetUID()) || !counts(set, object) {
+			continue
+		}
+		pods++
+		if isReady(object) {
+			ready++
+		}
+	}
+	return pods, ready
+}
+
+// unlike describes a DaemonSet whose status does not match its pods.
+func unlike(set *unstructured.Unstructured, all []*unstructured.Unstructured) string {
+	if _, ready := podsOf(set, all); unseen(set) == "" && number(set, "status", "numberReady") != ready {
+		return podless // pods of unsuitable nodes do not count
+	}
+	return unseen(set)
 }
 
 // counts reports whether a set's status counts a pod. A StatefulSet does not replace a pod before it is removed,
@@ -183,21 +196,27 @@ func reconciling(objects []*unstructured.Unstructured) bool {
 func unplaced(pod *unstructured.Unstructured, all []*unstructured.Unstructured) string {
 	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
 	switch {
-	case text(pod, "spec", "nodeName") == "" && (!hasCondition(pod, "PodScheduled") || volumesCame(pod, all)):
+	case text(pod, "spec", "nodeName") == "" && (!hasCondition(pod, "PodScheduled") || waitsForVolumes(pod) && bound(pod, all)):
 		return "is not scheduled yet"
+	case text(pod, "spec", "nodeName") == "" && waitsForVolumes(pod):
+		return podless // Kubernetes perhaps cannot bind its claims
 	case text(pod, "spec", "nodeName") != "" && len(statuses) == 0:
 		return "was not started yet"
 	}
 	return ""
 }
 
-// volumesCame reports whether the scheduler postponed a pod because of its claims, and these are bound now.
-func volumesCame(pod *unstructured.Unstructured, all []*unstructured.Unstructured) bool {
-	put := slices.ContainsFunc(conditions(pod), func(c map[string]any) bool {
+// waitsForVolumes reports whether the scheduler postponed a pod because of its claims.
+func waitsForVolumes(pod *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(conditions(pod), func(c map[string]any) bool {
 		message, _ := c["message"].(string)
 		return c["type"] == "PodScheduled" && c["status"] == "False" && strings.Contains(strings.ToLower(message), "persistentvolumeclaim")
 	})
-	return put && !slices.ContainsFunc(claimsOf(pod), func(name string) bool {
+}
+
+// bound reports whether all claims of a pod are bound.
+func bound(pod *unstructured.Unstructured, all []*unstructured.Unstructured) bool {
+	return !slices.ContainsFunc(claimsOf(pod), func(name string) bool {
 		return !slices.ContainsFunc(all, func(object *unstructured.Unstructured) bool {
 			return object.GetKind() == "PersistentVolumeClaim" && object.GetName() == name && text(object, "status", "phase") == "Bound"
 		})

@@ -35,6 +35,8 @@ func TestAtWork(t *testing.T) {
 		"status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n"
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p, ownerReferences: [{kind: ReplicaSet, name: r, uid: r}]}\n"
 	const stateful = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: r, uid: r, generation: 1}\nspec: {replicas: 2}\n"
+	const daemons = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: d, uid: d, generation: 1}\n"
+	const ofDaemons = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p, ownerReferences: [{kind: DaemonSet, name: d, uid: d}]}\n"
 	const job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, uid: j}\nspec: {parallelism: 1}\n"
 	const ofJob = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p, ownerReferences: [{kind: Job, name: j, uid: j}]}\nspec: {nodeName: node}\n"
 	const placed = "spec: {nodeName: node}\nstatus: {containerStatuses: [{name: c}], conditions: [{type: Ready, status: 'True'}]}\n"
@@ -53,9 +55,12 @@ func TestAtWork(t *testing.T) {
 		"not observed":  {deployment + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + ofDeployment + pod + placed, "was not seen"},
 		"scaled down":   {deployment + "status: {observedGeneration: 2, replicas: 2, readyReplicas: 2}\n---\n" + ofDeployment + pod + placed, "does not know the state of its ReplicaSets"},
 		"becomes ready": {deployment + "status: {observedGeneration: 2, replicas: 1}\n---\n" + ofDeployment + pod + placed, "does not know the state of its ReplicaSets"},
+		"on each node":  {daemons + "status: {observedGeneration: 1, numberReady: 1}\n---\n" + ofDaemons + placed, ""},
+		"ready late":    {daemons + "status: {observedGeneration: 1}\n---\n" + ofDaemons + placed, podless},
+		"new daemons":   {daemons + "status: {numberReady: 1}\n---\n" + ofDaemons + placed, "was not seen"},
 		"unscheduled":   {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\n", "is not scheduled"},
 		"no room":       {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nstatus: {conditions: [{type: PodScheduled, status: 'False'}]}\n", ""},
-		"no volume":     {putOff + "---\n" + claim + "status: {phase: Pending}\n", ""},
+		"no volume":     {putOff + "---\n" + claim + "status: {phase: Pending}\n", podless},
 		"volume came":   {putOff + "---\n" + claim + "status: {phase: Bound}\n", "is not scheduled"},
 		"unstarted":     {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nspec: {nodeName: node}\n", "was not started"},
 		"garbage":       {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, ownerReferences: [{kind: Box, name: b, uid: b}]}\n", "is garbage"},

@@ -12,6 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/proxy"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/workload"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // deed is a change of an object by a step.
@@ -76,14 +77,21 @@ func (w *world) unseen() bool {
 func (w *world) unseenOf(requests []requestlog.Request, since time.Time) bool {
 	for i := len(requests) - 1; i >= 0 && requests[i].At.After(since); i-- {
 		r := &requests[i]
-		if r.Effect != requestlog.Changed || r.After == "" || r.Name == "" || r.Subresource != "" && r.Subresource != "status" {
+		if r.Effect != requestlog.Changed || r.Name == "" || r.Subresource != "" && r.Subresource != "status" {
 			continue
 		}
-		if !w.knows(spot{schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Namespace, r.Name}, r.After) {
+		at := spot{schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Namespace, r.Name}
+		if r.After != "" && !w.knows(at, r.After) || (r.Verb == "delete" || r.Before == r.After) && stillThere(w.Witness.Object(at.resource, at.namespace, at.name), r) {
 			return true
 		}
 	}
 	return false
+}
+
+// stillThere reports whether an object as the witness knows it is older than its deletion by a request, or than the removal of its last finalizer.
+func stillThere(object *unstructured.Unstructured, r *requestlog.Request) bool {
+	return object != nil && resourceclient.Revision(object.GetResourceVersion()) <= resourceclient.Revision(r.Before) &&
+		(r.Verb != "delete" || object.GetDeletionTimestamp() == nil)
 }
 
 // knows reports whether the witness has seen a version of an object or a newer one, or does not watch its kind.

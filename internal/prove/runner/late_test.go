@@ -2,12 +2,16 @@ package runner_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/prove/clusterwatch"
 	"github.com/operon-framework/operon/internal/prove/fault"
@@ -58,6 +62,27 @@ func TestSilenceWithAnOldView(t *testing.T) {
 		t.Errorf("the fault was injected %d times", len(seen.Struck))
 	}
 	checkLife(t, seen)
+}
+
+// An operator that waits for its lease is silent, and does not work yet. This does not end the step.
+func TestSilenceWithoutALease(t *testing.T) {
+	t.Parallel()
+	elects := func(ctx context.Context, access runner.Access) error {
+		direct, err := client.New(access.Config, client.Options{})
+		if err != nil {
+			return err
+		}
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: access.Namespace, Name: "box"}}
+		if err := direct.Get(ctx, client.ObjectKeyFromObject(lease), lease); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("there is a lease already: %w", err)
+		}
+		<-time.After(3 * quick.Unsure) // the time between two attempts to acquire it
+		if err := direct.Create(ctx, lease); err != nil {
+			return err
+		}
+		return boxOperator{}.run(ctx, access)
+	}
+	checkLife(t, carry(t, newStage(t, runner.Function(elects)), life))
 }
 
 // slow delays watches: their events pass only from time to time.

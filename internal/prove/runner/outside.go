@@ -42,11 +42,11 @@ type glance struct {
 	last    time.Time
 }
 
-// written computes the result of outside.
+// written computes the result of outside. It includes objects of writes whose response was lost.
 func (w *world) written() []spot {
 	all := slices.Clone(w.applied)
 	for _, r := range w.proxy.Record().Requests() {
-		if !r.IsWrite() || r.Effect != requestlog.Changed || r.Namespace == w.namespace || r.Resource == "" || r.Name == "" {
+		if !r.IsWrite() || r.Effect == requestlog.Unchanged || r.Namespace == w.namespace || r.Resource == "" || r.Name == "" {
 			continue
 		}
 		at := spot{schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Namespace, r.Name}

@@ -12,6 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/proxy"
 	"github.com/operon-framework/operon/internal/prove/quiesce"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/prove/runlog"
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
@@ -109,6 +110,9 @@ type observer struct {
 	// reconciling reports that an object is being worked on.
 	reconciling bool
 	churned     time.Time
+	// ticked is when the step was last observed, and silence for how long nothing had happened then.
+	ticked  time.Time
+	silence time.Duration
 }
 
 // observe returns the current observation.
@@ -116,6 +120,7 @@ func (o *observer) observe() quiesce.Observation {
 	if err := o.life.dead(); err != nil {
 		return quiesce.Observation{Failed: err.Error()}
 	}
+	o.resume(time.Now())
 	busy, quiet := o.quiet(o.began)
 	seen := quiesce.Observation{Quiet: quiet, Slow: o.Witness.Slowness()}
 	if busy == "" && quiet >= o.pace.Quiet/quiesce.Brief {
@@ -137,10 +142,22 @@ func (o *observer) observe() quiesce.Observation {
 		started, _ := o.life.lastChange() // a restart ends the backoff
 		seen.Step.Backoff = backoff(requestlog.Failed(o.proxy.Record().Requests(), latest(o.began, started)))
 	}
-	if seen.Left = o.patience.Tick(time.Now(), seen.Slow); seen.Left < 0 && busy == "" && !quiesce.Silent(o.pace.times(o.rhythm), seen) {
+	o.ticked, o.silence = time.Now(), quiet
+	pace := seen.Slow
+	if busy != "" && (busy == o.working || busy == o.stillWorking) {
+		pace *= 2 // the operator can do nothing about it
+	}
+	if seen.Left = o.patience.Tick(o.ticked, pace); seen.Left < 0 && busy == "" && !quiesce.Silent(o.pace.times(o.rhythm), seen) {
 		seen.Busy = o.noise()
 	}
 	return seen
+}
+
+// resume leaves the time out of the silence in which the step was not observed: other processes probably did not run either.
+func (o *observer) resume(now time.Time) {
+	if !o.ticked.IsZero() && now.Sub(o.ticked) > timing.paused {
+		o.waited = now.Add(-o.silence)
+	}
 }
 
 // backoff returns how long an operator may wait for its next retry. By default, client-go and controller-runtime double the delay
@@ -201,8 +218,12 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	case activity.Opening > 0:
 		w.waited = time.Now() // silence does not count while the watch has not shown the initial state
 		return "a watch begins", 0
-	case activity.Seen <= heard && time.Since(changed) < w.firstRequest():
+	case activity.Seen <= heard && w.mayStart(changed):
 		return "the operator starts", 0
+	}
+	if asked := w.proxy.Electing(); !asked.IsZero() && time.Since(asked) < scaled(timing.newLeader, w.Witness.Slowness()) {
+		w.waited = time.Now()
+		return "the operator has no lease yet", 0
 	}
 	last := latest(since, changed, w.lastActivity(activity), w.waited)
 	quiet = time.Since(last)
@@ -235,28 +256,40 @@ func (w *world) lastActivity(activity proxy.Activity) time.Time {
 
 // learns reports whether for some time nothing happened except what the operator repeats, and adds this to the rhythm.
 func (w *world) learns(since time.Time) bool {
-	now := time.Now()
-	window := now.Add(-scaled(timing.rhythm, quiesce.Mild(w.Witness.Slowness())))
+	now, slow := time.Now(), w.Witness.Slowness()
+	window := now.Add(-rhythmWindow(slow))
 	activity, _ := w.proxy.Activity()
 	changed, _ := w.life.lastChange()
 	if !w.pace.Learn || since.After(window) || changed.After(window) || w.life.busy() != "" || activity.Disturbed || activity.Opening > 0 {
 		return false
 	}
-	var versions []string
-	for _, change := range w.changes() {
-		if change.At.After(window) {
-			versions = append(versions, change.Version)
-		}
-	}
-	learned := requestlog.LearnRhythm(w.proxy.Record().Requests(), versions, window, now, w.Witness.Slowness())
+	learned := learned(w.proxy.Record().Requests(), w.changes(), now, slow)
 	w.rhythm = w.rhythm.And(learned)
 	w.trace.Rhythm = w.rhythm
 	return len(learned) > 0
 }
 
-// firstRequest returns how long the operator may take until its first request.
-func (w *world) firstRequest() time.Duration {
-	return scaled(timing.firstRequest, w.Witness.Slowness())
+// rhythmWindow returns for how long nothing may happen except what the operator repeats.
+func rhythmWindow(slow float64) time.Duration { return scaled(timing.rhythm, quiesce.Mild(slow)) }
+
+// learned returns the rhythm of the last window of time. A hot loop is slower on a slow cluster, but timers are not.
+func learned(requests []requestlog.Request, changes []runlog.Change, now time.Time, slow float64) requestlog.Rhythm {
+	since := now.Add(-rhythmWindow(slow))
+	var versions []string
+	for _, change := range changes {
+		if change.At.After(since) {
+			versions = append(versions, change.Version)
+		}
+	}
+	return requestlog.LearnRhythm(requests, versions, since, now, quiesce.Mild(slow))
+}
+
+// mayStart reports whether an operator that was started at a time may still need time until its first request.
+func (w *world) mayStart(started time.Time) bool {
+	if !w.started.Equal(started) {
+		w.started, w.starting = started, quiesce.Hourglass{Left: timing.firstRequest, At: started}
+	}
+	return w.starting.Tick(time.Now(), w.Witness.Slowness()) >= 0
 }
 
 // lastChange returns when an object of the world last changed.
@@ -289,11 +322,13 @@ func latest(times ...time.Time) time.Time {
 // awake waits until the operator has finished the reads at its start.
 func (w *world) awake(ctx context.Context) error {
 	began := time.Now()
+	starting := quiesce.Hourglass{Left: timing.firstRequest, At: began}
 	tick := time.NewTicker(timing.look)
 	defer tick.Stop()
 	for {
 		busy, quiet := w.quiet(began)
 		activity, _ := w.proxy.Activity()
+		overdue := starting.Tick(time.Now(), w.Witness.Slowness()) < 0
 		switch {
 		case w.life.failed() != nil:
 			return w.life.failed()
@@ -301,10 +336,10 @@ func (w *world) awake(ctx context.Context) error {
 			return nil // the steps will report it
 		case busy == "" && activity.Seen > 0 && quiet >= w.pace.Quiet:
 			return nil
-		case activity.Seen == 0 && time.Since(began) > w.firstRequest() && w.life.lackedPort():
+		case activity.Seen == 0 && overdue && w.life.lackedPort():
 			return nil // another run has its port: the exits show it
-		case activity.Seen == 0 && time.Since(began) > w.firstRequest():
-			return fmt.Errorf("the operator has sent no requests through the proxy for %s%s: does it get its cluster from %s?", w.firstRequest().Round(time.Second), w.life.said(), w.ways())
+		case activity.Seen == 0 && overdue:
+			return fmt.Errorf("the operator has sent no requests through the proxy for %s%s: does it get its cluster from %s?", time.Since(began).Round(time.Second), w.life.said(), w.ways())
 		case activity.Seen > 0 && (time.Since(began) > w.pace.Patience || w.learns(began)):
 			return nil // it does not become silent: the steps will report it
 		}

@@ -7,7 +7,7 @@ var timing = struct {
 	cleaningTimeout, resume, lingering, firstPause, lastPause, overlapFor, arrives time.Duration
 	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure         time.Duration
 	defaultPatience, look, firstRequest, rhythm, churnAfter, churnFor              time.Duration
-	lookForLeader, newLeader, longestBackoff, podsArrive                           time.Duration
+	lookForLeader, newLeader, longestBackoff, podsArrive, paused                   time.Duration
 }{
 	// cleaningTimeout limits the removal of a world.
 	cleaningTimeout: 60 * time.Second,
@@ -56,6 +56,9 @@ var timing = struct {
 
 	// podsArrive is how long Kubernetes may take to create missing pods while nothing else happens, on an otherwise idle machine.
 	podsArrive: 5 * time.Second,
+
+	// paused is how long a step may not be checked before this counts as a pause of the whole machine.
+	paused: 200 * time.Millisecond,
 
 	// longestBackoff is the longest backoff of an operator that a step waits for.
 	longestBackoff: 25 * time.Second,

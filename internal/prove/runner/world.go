@@ -18,6 +18,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/clusterwatch"
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/proxy"
+	"github.com/operon-framework/operon/internal/prove/quiesce"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/runlog"
 	"github.com/operon-framework/operon/internal/prove/testplan"
@@ -38,6 +39,8 @@ type world struct {
 	deeds     []deed    // of the step
 	waited    time.Time // when a change was last found to be late
 	rhythm    requestlog.Rhythm
+	started   time.Time // the start of an instance that starting measures
+	starting  quiesce.Hourglass
 
 	proxy  *proxy.Proxy
 	script *fault.Script

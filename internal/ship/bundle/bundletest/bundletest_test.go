@@ -29,15 +29,16 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	flag.Parse()
-	if err := flag.Set("test.parallel", "12"); err != nil { // they spend most of their time waiting
+	if err := flag.Set("test.parallel", "8"); err != nil { // they spend most of their time waiting
 		panic(err)
 	}
 	timing.settled = 6 * time.Second
 	os.Exit(m.Run())
 }
 
-// impatient is the idle time of stages that have to fail because nothing happens.
-const impatient = 12 * time.Second
+// impatient is the idle time of stages that have to fail because nothing happens. On two busy cores, the manager may need more than ten seconds for
+// one object.
+const impatient = 30 * time.Second
 
 // tried is a bundle, and what its test has to find: for each stage that does not pass, or has notes, a part of the text. A stage that is not
 // named has to pass.
