@@ -4,10 +4,12 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/operon-framework/operon/internal/ship/deploy"
 )
 
 // TestMain runs more tests in parallel than there are processors: tests spend most of their time waiting, especially for
-// clusters to delete namespaces.
+// clusters to delete namespaces. With -short, no test runs containers, whose images the kubelet pulls again.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(deploysProject); dir != "" {
 		deployUntilKilled(dir)
@@ -15,6 +17,9 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
+	}
+	if testing.Short() {
+		deploy.HurrySecondTry()
 	}
 	os.Exit(m.Run())
 }
