@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 		deployUntilKilled(dir)
 	}
 	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "5"); err != nil {
 		panic(err)
 	}
 	if testing.Short() {
