@@ -33,6 +33,9 @@ REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED) $(ALONE))")
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
 
+# The programs that only tests use need no debug information either.
+test slow coverage: LINK = -ldflags=-w
+
 test: lint binaries ## pass the tests, except those of the target slow; RACE=-race looks for data races in the root module
 	cd cluster && $(GO_TEST) ./...
 	$(if $(RACE),$(GO_TEST) $(RACE) $(UNWATCHED) $(RACED))
@@ -64,7 +67,7 @@ prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test ca
 # The image of the manager contains nothing but operon-olm, which is therefore linked statically, and compiled like the operators in other images. The other programs are built with the default
 # flags of `operon up` and `go test`, so that the operators of users reuse what was compiled.
 binaries:
-	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster ./cmd/operon-node) && cd olm && CGO_ENABLED=0 go build -trimpath -o ../bin/operon-olm .
+	go build $(LINK) -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build $(LINK) -o ../bin/ ./cmd/operon-cluster ./cmd/operon-node) && cd olm && CGO_ENABLED=0 go build $(LINK) -trimpath -o ../bin/operon-olm .
 
 fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets the time of each
 	@tests=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' * | sed -E 's|/[^/]*_test.go:func |:|' | sort -u); \
