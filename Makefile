@@ -28,7 +28,7 @@ UNWATCHED := '-gcflags=all=-dwarf=false' '-gcflags=github.com/klauspost/compress
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS) ./cmd/operon-engine)")
 REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED) $(ALONE))")
 
-.PHONY: run prove-gallery test slow lint clean binaries fuzz coverage vulncheck dist root docs olm $(EXAMPLES)
+.PHONY: run prove-gallery test slow lint clean binaries fuzz coverage vulncheck dist root docs olm bench $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -40,8 +40,7 @@ test: lint binaries ## pass the tests, except those of the target slow; RACE=-ra
 	cd cluster && $(GO_TEST) ./...
 	$(if $(RACE),$(GO_TEST) $(RACE) $(UNWATCHED) $(RACED))
 	@$(MAKE) --no-print-directory root
-	@$(MAKE) --no-print-directory -j 2 olm $(EXAMPLES)
-	cd bench && $(GO_TEST) ./...
+	@$(MAKE) --no-print-directory -j 2 olm $(EXAMPLES) bench
 
 root: TIMEOUT = 75m
 root:
@@ -50,8 +49,8 @@ root:
 	$(GO_TEST) $(UNRACED) $(if $(RACE),,$(REST))
 
 # One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
-olm $(EXAMPLES): PACKAGES = 1
-olm $(EXAMPLES):
+olm $(EXAMPLES) bench: PACKAGES = 1
+olm $(EXAMPLES) bench:
 	cd $@ && $(GO_TEST) ./...
 
 # The names are those of the tests that call testaid.Slow.
