@@ -12,12 +12,14 @@ SHORT = -short
 GO_TEST = $(BINARY) go test -vet=off -ldflags=-w $(SHORT) -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT)
 # These run without the race detector: commands, generators, image builds, the resolver, the rules of this repository, and what reads and writes files
 # start no goroutines and would take five times as long, and most of the gallery is skipped with it.
-TOOLS := ./cmd/operon ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/... \
+TOOLS = $(SLOWLY_RACED) ./cmd/operon ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/... \
 	./internal/tools/changes ./internal/tools/crdcompat ./internal/tools/crdschema ./internal/tools/explain ./internal/tools/git ./internal/tools/glob ./internal/tools/gobuild \
 	./internal/tools/kube ./internal/tools/olm/... ./internal/tools/ports ./internal/tools/project/... ./internal/tools/projectfile ./internal/tools/removal ./internal/tools/syntax \
 	./internal/ship/build/... ./internal/ship/image/debian ./internal/ship/licenses ./internal/ship/bundle/bundlerun ./internal/ship/bundle/create ./internal/ship/bundle/images \
 	./internal/ship/catalog ./internal/ship/catalog/edit ./internal/ship/catalog/template ./internal/ship/chart ./internal/ship/dist ./internal/ship/lifecycle ./internal/ship/sbom
-UNRACED := ./prove/testdata/gallery/operators $(TOOLS)
+# These mostly wait for operators and clusters. With the race detector, they take half of the time of all packages: make slow runs them with it.
+SLOWLY_RACED = ./internal/ship/deploy ./internal/ship/bundle/bundletest ./internal/ship/bundle/check ./internal/tools/projecttest/...
+UNRACED = ./prove/testdata/gallery/operators $(TOOLS)
 # Sessions of prove wait for operators to become idle, which takes several times as long on a busy machine. Nothing runs beside them: with the
 # clusters of other tests, requests time out, and both take longer than one after the other. A third of the processor time of the cluster of ./prove is
 # garbage collection, and there is memory enough.
@@ -28,17 +30,19 @@ UNWATCHED := '-gcflags=all=-dwarf=false' '-gcflags=github.com/klauspost/compress
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS) ./cmd/operon-engine)")
 REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED) $(ALONE))")
 
-.PHONY: run prove-gallery test slow lint clean binaries fuzz coverage vulncheck dist root docs olm $(EXAMPLES)
+.PHONY: run prove-gallery test slow lint clean binaries fuzz coverage vulncheck dist root docs olm bench $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
+
+# The programs that only tests use need no debug information either.
+test slow coverage: LINK = -ldflags=-w
 
 test: lint binaries ## pass the tests, except those of the target slow; RACE=-race looks for data races in the root module
 	cd cluster && $(GO_TEST) ./...
 	$(if $(RACE),$(GO_TEST) $(RACE) $(UNWATCHED) $(RACED))
 	@$(MAKE) --no-print-directory root
-	@$(MAKE) --no-print-directory -j 2 olm $(EXAMPLES)
-	cd bench && $(GO_TEST) ./...
+	@$(MAKE) --no-print-directory -j 2 olm $(EXAMPLES) bench
 
 root: TIMEOUT = 75m
 root:
@@ -47,8 +51,8 @@ root:
 	$(GO_TEST) $(UNRACED) $(if $(RACE),,$(REST))
 
 # One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
-olm $(EXAMPLES): PACKAGES = 1
-olm $(EXAMPLES):
+olm $(EXAMPLES) bench: PACKAGES = 1
+olm $(EXAMPLES) bench:
 	cd $@ && $(GO_TEST) ./...
 
 # The names are those of the tests that call testaid.Slow.
@@ -57,6 +61,7 @@ slow: PACKAGES = 1
 slow: TIMEOUT = 75m
 slow: binaries ## run the tests that take minutes each, most of them with containers; half an hour on two cores
 	$(GO_TEST) -run '^(TestGallery|TestGallerySearch|TestInContainers|TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestProjectsOfOperatorSDKAreReliable)$$' ./prove ./internal/ship/deploy ./cmd/operon ./cmd/operon-engine
+	$(if $(RACE),$(GO_TEST) -short $(RACE) $(UNWATCHED) $(SLOWLY_RACED))
 
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery
@@ -64,7 +69,7 @@ prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test ca
 # The image of the manager contains nothing but operon-olm, which is therefore linked statically, and compiled like the operators in other images. The other programs are built with the default
 # flags of `operon up` and `go test`, so that the operators of users reuse what was compiled.
 binaries:
-	go build -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build -o ../bin/ ./cmd/operon-cluster ./cmd/operon-node) && cd olm && CGO_ENABLED=0 go build -trimpath -o ../bin/operon-olm .
+	go build $(LINK) -o bin/ ./cmd/operon ./cmd/operon-engine && (cd cluster && go build $(LINK) -o ../bin/ ./cmd/operon-cluster ./cmd/operon-node) && cd olm && CGO_ENABLED=0 go build $(LINK) -trimpath -o ../bin/operon-olm .
 
 fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets the time of each
 	@tests=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' * | sed -E 's|/[^/]*_test.go:func |:|' | sort -u); \

@@ -36,7 +36,7 @@ var everyWrite = flag.Bool("every-write", false, "kill managers after every writ
 // nothing that the next one cannot continue: the end is the same, and nothing exists twice.
 func TestKilledManager(t *testing.T) {
 	t.Parallel()
-	whole := live(t, 0, nil, nil)
+	whole := wholeLife(t)
 	for _, every := range []int{1, 3} {
 		t.Run(fmt.Sprint(every), func(t *testing.T) {
 			t.Parallel()
@@ -70,6 +70,23 @@ func TestKilledManagerOfACluster(t *testing.T) {
 			lives(every)
 		}
 	}
+}
+
+// undisturbed is a life without kills, with which several tests compare others.
+var undisturbed struct {
+	sync.Mutex
+	made []contents
+}
+
+// wholeLife returns the objects after each stage of a life without kills, which takes place once.
+func wholeLife(t *testing.T) []contents {
+	t.Helper()
+	undisturbed.Lock()
+	defer undisturbed.Unlock()
+	if undisturbed.made == nil {
+		undisturbed.made = live(t, 0, nil, nil)
+	}
+	return undisturbed.made
 }
 
 // live installs, upgrades and uninstalls a plain operator, and kills each manager after some writes. The watches of the managers are late if

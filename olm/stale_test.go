@@ -13,7 +13,7 @@ import (
 // decided on what was. The watches of one kind are late by the same time, and the watches of all kinds by times that are drawn for each event.
 func TestStaleCaches(t *testing.T) {
 	t.Parallel()
-	whole := live(t, 0, nil, nil)
+	whole := wholeLife(t)
 	for name, stale := range map[string]lateness{
 		"ClusterRoles":           fixed("clusterroles", ""),
 		"ClusterRoles of others": fixed("clusterroles", "olm"),

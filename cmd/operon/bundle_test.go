@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,7 @@ const bundles = "../../internal/ship/bundle/testdata"
 func TestMistakesInCallsOfBundle(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
-	for call, want := range map[string]string{
+	wants := map[string]string{
 		"bundle list":                                       `operon: unknown command "list" for "operon bundle"`,
 		"bundle lint":                                       "operon: want a directory with a bundle",
 		"bundle lint " + empty:                              "has no bundle in it: want a directory with manifests/ and metadata/annotations.yaml, or with a CSV",
@@ -56,8 +57,9 @@ func TestMistakesInCallsOfBundle(t *testing.T) {
 		"bundle convert a":                                  "operon: want two directories: the package, and where to write the bundles",
 		"bundle convert /nowhere " + empty:                  "operon: there is no directory /nowhere; name a directory with a bundle",
 		"bundle convert " + bundles + " /proc":              "operon: ",
-	} {
-		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {
+	}
+	for call, got := range each(t, asOperonIn(t), maps.Keys(wants)) {
+		if got.code != exitFailed || !strings.Contains(got.stderr, wants[call]) {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
 		}
 	}

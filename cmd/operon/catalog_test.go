@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +16,7 @@ import (
 
 func TestMistakesInCallsOfCatalog(t *testing.T) {
 	t.Parallel()
-	for call, want := range map[string]string{
+	wants := map[string]string{
 		"catalog list":                            `operon: unknown command "list" for "operon catalog"`,
 		"catalog render":                          "operon: want directories with bundles",
 		"catalog render x --format xml":           "operon: --format xml: want yaml or json",
@@ -30,8 +31,9 @@ func TestMistakesInCallsOfCatalog(t *testing.T) {
 		"catalog image " + bundles + " --image x": "the catalog has problems: run operon catalog validate",
 		"catalog graph":                           "operon: want a directory with a catalog, and the name of a package if it has several",
 		"catalog graph /nowhere":                  "operon: there is no directory /nowhere; name a directory with a catalog",
-	} {
-		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || !strings.Contains(got.stderr, want) {
+	}
+	for call, got := range each(t, asOperonIn(t), maps.Keys(wants)) {
+		if got.code != exitFailed || !strings.Contains(got.stderr, wants[call]) {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
 		}
 	}

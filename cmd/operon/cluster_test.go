@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,9 +18,15 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the files with the help of op
 // unbuildable runs operon in an environment in which operon-cluster can be neither found nor built.
 func unbuildable(t *testing.T, args ...string) result {
 	t.Helper()
+	return ended(t, unbuildableIn(t, args...))
+}
+
+// unbuildableIn returns such a run without starting it.
+func unbuildableIn(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
 	call := asOperonIn(t, args...)
 	call.Env = append(call.Env, "OPERON_CLUSTER_BINARY=/nowhere/operon-cluster", "PATH=/nowhere")
-	return ended(t, call)
+	return call
 }
 
 // The help of operon-cluster's commands is embedded, so users do not wait minutes for a build to read it.
@@ -53,8 +60,8 @@ func TestHelpOfWhatIsPassedOn(t *testing.T) {
 				}
 				return
 			}
-			for _, args := range []string{verb + " --help", verb + " --cluster x -h", "help " + verb} {
-				if got := unbuildable(t, strings.Fields(args)...); got.code != 0 || got.stdout != string(want) {
+			for args, got := range each(t, unbuildableIn(t), slices.Values([]string{verb + " --help", verb + " --cluster x -h", "help " + verb})) {
+				if got.code != 0 || got.stdout != string(want) {
 					t.Errorf("%s: exit %d; `go test ./cmd/operon -run %s -rewrite` writes what operon-cluster says:\n%s%s", args, got.code, "TestHelpOfWhatIsPassedOn", got.stdout, got.stderr)
 				}
 			}

@@ -36,22 +36,22 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	code := run(ctx, os.Args[1:])
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
 // run executes one command and returns the exit code.
-func run(ctx context.Context, args []string) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(terminal.NewWriter(os.Stdout))
-	root.SetErr(terminal.NewWriter(os.Stderr))
+	root.SetOut(terminal.NewWriter(stdout))
+	root.SetErr(terminal.NewWriter(stderr))
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	return fail(os.Stderr, command.CommandPath(), ctx.Err() != nil, err)
+	return fail(stderr, command.CommandPath(), ctx.Err() != nil, err)
 }
 
 // fail prints the error of a command and returns the exit code.

@@ -2,26 +2,61 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"iter"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// asOperon makes the test binary run operon.
-const asOperon = "OPERON_TEST_AS_OPERON"
+// asOperon makes the test binary run operon, or with the value many several commands of it.
+const (
+	asOperon = "OPERON_TEST_AS_OPERON"
+	many     = "many"
+)
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asOperon) != "" {
+	switch os.Getenv(asOperon) {
+	case "":
+		os.Exit(m.Run())
+	case many:
+		runMany()
+	default:
 		main()
 	}
-	os.Exit(m.Run())
+}
+
+// printed is a result that a process writes for another one.
+type printed struct {
+	Stdout, Stderr string
+	Code           int
+}
+
+// runMany runs the commands whose arguments are on the standard input, one after the other, and writes their results to the standard output.
+func runMany() {
+	var calls [][]string
+	if err := json.NewDecoder(os.Stdin).Decode(&calls); err != nil {
+		panic(err)
+	}
+	var results []printed
+	for _, args := range calls {
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), args, &stdout, &stderr)
+		results = append(results, printed{stdout.String(), stderr.String(), code})
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(results); err != nil {
+		panic(err)
+	}
+	os.Exit(0)
 }
 
 // result is the result of one run of the command.
@@ -59,9 +94,48 @@ func ended(t *testing.T, command *exec.Cmd) result {
 	return result{stdout.String(), stderr.String(), command.ProcessState.ExitCode()}
 }
 
+// endedMany runs commands like ended, with different arguments in the process of one command: to start a process for each takes longer than most of them.
+// They must not use the standard files themselves.
+func endedMany(t *testing.T, command *exec.Cmd, calls ...[]string) []result {
+	t.Helper()
+	input, err := json.Marshal(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Env, command.Stdin = append(command.Env, asOperon+"="+many), bytes.NewReader(input)
+	all := ended(t, command)
+	var read []printed
+	if err := json.Unmarshal([]byte(all.stdout), &read); err != nil || len(read) != len(calls) || all.stderr != "" {
+		t.Fatalf("exit %d, %v, results of %d of %d commands\n%s%s", all.code, err, len(read), len(calls), all.stdout, all.stderr)
+	}
+	var results []result
+	for _, one := range read {
+		results = append(results, result{one.Stdout, one.Stderr, one.Code})
+	}
+	return results
+}
+
+// each is endedMany for command lines, whose words are separated by spaces.
+func each(t *testing.T, command *exec.Cmd, lines iter.Seq[string]) iter.Seq2[string, result] {
+	t.Helper()
+	all := slices.Collect(lines)
+	var calls [][]string
+	for _, line := range all {
+		calls = append(calls, strings.Fields(line))
+	}
+	results := endedMany(t, command, calls...)
+	return func(yield func(string, result) bool) {
+		for i, line := range all {
+			if !yield(line, results[i]) {
+				return
+			}
+		}
+	}
+}
+
 func TestMistakesInTheCommandLine(t *testing.T) {
 	t.Parallel()
-	for call, want := range map[string]string{
+	wants := map[string]string{
 		"upp":                                 `operon: unknown command "upp" for "operon"; did you mean "operon up"?`,
 		"cluster upp":                         `operon: unknown command "upp" for "operon cluster"; did you mean "operon cluster up"?`,
 		"cluster list x":                      `operon: unexpected argument "x"`,
@@ -147,20 +221,17 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"olm install --image a --push b":      "operon: --push is for an image that is made, and --image names an existing one",
 		"olm uninstall --keep-operators --delete-crds": "operon: --delete-crds deletes the operators, which --keep-operators keeps",
 		"version now": `operon: unexpected argument "now"`,
-	} {
-		t.Run(call, func(t *testing.T) {
-			t.Parallel()
-			got := operon(t, strings.Fields(call)...)
-			if got.code != exitFailed || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, "see `operon") {
-				t.Errorf("exit %d\n%s", got.code, got.stderr)
-			}
-		})
+	}
+	for call, got := range each(t, asOperonIn(t), maps.Keys(wants)) {
+		if got.code != exitFailed || !strings.HasPrefix(got.stderr, wants[call]) || !strings.Contains(got.stderr, "see `operon") {
+			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
+		}
 	}
 }
 
 func TestFailuresAreOneLine(t *testing.T) {
 	t.Parallel()
-	for call, want := range map[string]string{
+	wants := map[string]string{
 		"up /nowhere":        "operon: directory /nowhere does not exist; name the directory of an operator project\n",
 		"crd check /nowhere": "operon: there is no file or directory /nowhere: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		"crd check .":        "operon: . has no CustomResourceDefinition in it: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
@@ -175,8 +246,9 @@ func TestFailuresAreOneLine(t *testing.T) {
 		"build /nowhere --tar a":                            "operon: directory /nowhere does not exist; name the directory of an operator project\n",
 		"image from-dir main.go --image a --tar b":          "operon: main.go is a file; name the directory that becomes the root of the image\n",
 		"down /nowhere":                                     "operon: directory /nowhere does not exist; name the directory of an operator project\n",
-	} {
-		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {
+	}
+	for call, got := range each(t, asOperonIn(t), maps.Keys(wants)) {
+		if got.code != exitFailed || got.stderr != wants[call] {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
 		}
 	}
@@ -184,14 +256,14 @@ func TestFailuresAreOneLine(t *testing.T) {
 
 func TestEveryVerbHasHelpWithAnExample(t *testing.T) {
 	t.Parallel()
+	var calls []string
 	for _, command := range newRoot().Commands() {
-		t.Run(command.Name(), func(t *testing.T) {
-			t.Parallel()
-			got := operon(t, command.Name(), "--help")
-			if got.code != 0 || !strings.Contains(got.stdout, "Examples:\n  operon "+command.Name()) {
-				t.Errorf("exit %d\n%s", got.code, got.stdout)
-			}
-		})
+		calls = append(calls, command.Name()+" --help")
+	}
+	for call, got := range each(t, asOperonIn(t), slices.Values(calls)) {
+		if got.code != 0 || !strings.Contains(got.stdout, "Examples:\n  operon "+strings.TrimSuffix(call, " --help")) {
+			t.Errorf("%s: exit %d\n%s", call, got.code, got.stdout)
+		}
 	}
 }
 
@@ -227,9 +299,13 @@ func TestVersion(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	t.Parallel()
+	var calls [][]string
 	for _, shell := range shells {
-		if got := operon(t, "completion", shell); got.code != 0 || !strings.Contains(got.stdout, "__complete") {
-			t.Errorf("%s: exit %d, %q", shell, got.code, got.stderr)
+		calls = append(calls, []string{"completion", shell})
+	}
+	for i, got := range endedMany(t, asOperonIn(t), calls...) {
+		if got.code != 0 || !strings.Contains(got.stdout, "__complete") {
+			t.Errorf("%s: exit %d, %q", shells[i], got.code, got.stderr)
 		}
 	}
 	for words, want := range map[string]string{

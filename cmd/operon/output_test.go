@@ -56,11 +56,12 @@ var withOutput = map[string]struct {
 // Every command that prints facts has the flag -o with the same formats, help, error and completion.
 func TestEveryOutputFlag(t *testing.T) {
 	t.Parallel()
-	found := 0
-	var each func(*cobra.Command)
-	each = func(command *cobra.Command) {
+	var paths, wants []string
+	var calls [][]string // two for each command: one with an unknown format, and one that completes the format
+	var visit func(*cobra.Command)
+	visit = func(command *cobra.Command) {
 		for _, below := range command.Commands() {
-			each(below)
+			visit(below)
 		}
 		flag := command.Flags().Lookup("output")
 		if flag == nil {
@@ -72,7 +73,6 @@ func TestEveryOutputFlag(t *testing.T) {
 			t.Errorf("operon %s has the flag -o: add it to this test", path)
 			return
 		}
-		found++
 		want := "text, json or yaml"
 		switch {
 		case path == "lint", path == "bundle lint", path == "bundle check":
@@ -83,18 +83,22 @@ func TestEveryOutputFlag(t *testing.T) {
 		if flag.Shorthand != "o" || flag.DefValue != "text" || !strings.HasSuffix(flag.Usage, ": "+want) {
 			t.Errorf("operon %s: -%s, default %s, %s", path, flag.Shorthand, flag.DefValue, flag.Usage)
 		}
-		call := append(strings.Fields(path), strings.Fields(with.arguments)...)
-		if got := operon(t, append(call, "-o", "xml")...); got.code != exitFailed || !strings.HasPrefix(got.stderr, "operon: -o xml: want "+want+"\n") {
+		paths, wants = append(paths, path), append(wants, want)
+		calls = append(calls, strings.Fields(path+" "+with.arguments+" -o xml"), append(strings.Fields("__complete "+path), "-o", ""))
+	}
+	visit(newRoot())
+	if len(paths) != len(withOutput) {
+		t.Errorf("found %d of %d commands", len(paths), len(withOutput))
+	}
+	results := endedMany(t, asOperonIn(t), calls...)
+	for i, path := range paths {
+		got, completed := results[2*i], results[2*i+1]
+		if got.code != exitFailed || !strings.HasPrefix(got.stderr, "operon: -o xml: want "+wants[i]+"\n") {
 			t.Errorf("operon %s -o xml: exit %d, %s", path, got.code, got.stderr)
 		}
-		completed := operon(t, append(append([]string{"__complete"}, strings.Fields(path)...), "-o", "")...)
-		if words := strings.NewReplacer(", ", "\n", " or ", "\n").Replace(want) + "\n"; !strings.HasPrefix(completed.stdout, words) {
+		if words := strings.NewReplacer(", ", "\n", " or ", "\n").Replace(wants[i]) + "\n"; !strings.HasPrefix(completed.stdout, words) {
 			t.Errorf("operon %s: the completions of -o are %q", path, completed.stdout)
 		}
-	}
-	each(newRoot())
-	if found != len(withOutput) {
-		t.Errorf("found %d of %d commands", found, len(withOutput))
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -84,20 +85,15 @@ func TestMistakesInTheProjectFile(t *testing.T) {
 	t.Parallel()
 	dir := writeProjectFile(t, "image: web:1.0\nreplica: 3\n")
 	const want = "operon: operon.yaml:2: unknown key \"replica\"; did you mean \"replicas\"?\n"
-	for _, call := range []string{
+	failing := []string{
 		"build", "deploy", "undeploy", "logs", "restart", "up", "test", "prove", "lint", "generate", "explain a/b", "crd check x",
 		"image from-dir x --image y", "image from-debian x --image y", "kubectl get pods", "cluster status", "image ls",
-	} {
-		command := asOperonIn(t, strings.Fields(call)...)
-		command.Dir = dir
-		if got := ended(t, command); got.code != exitFailed || got.stderr != want {
-			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
-		}
 	}
-	for _, call := range []string{"version", "cluster list", "deploy --help"} {
-		command := asOperonIn(t, strings.Fields(call)...)
-		command.Dir = dir
-		if got := ended(t, command); got.code != 0 {
+	command := asOperonIn(t)
+	command.Dir = dir
+	for call, got := range each(t, command, slices.Values(append(failing, "version", "cluster list", "deploy --help"))) {
+		switch fails := slices.Contains(failing, call); {
+		case fails && (got.code != exitFailed || got.stderr != want), !fails && got.code != 0:
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
 		}
 	}

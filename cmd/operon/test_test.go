@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,21 +30,21 @@ func TestProjectsThatCannotBeTested(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for call, want := range map[string]string{
-		"nowhere":                               "directory nowhere does not exist",
-		empty:                                   "has no watches.yaml: name the directory of a project of Helm charts or Ansible roles",
-		"../../examples/memcached":              "is a Go project: test it with `go test ./...`",
-		ansible + " --scenario upgrade":         `the project has no scenario "upgrade"`,
-		ansible:                                 "ansible-playbook is not found; install Ansible, for example with apt-get install ansible python3-kubernetes",
-		unsampled:                               "has nothing to test: there are no samples in config/samples, and no scenario in molecule/default",
-		ansible + " --timeout 0s":               "--timeout 0s: want a duration above 0, such as 2m",
-		ansible + " --cluster a --kubeconfig b": "--cluster is for local clusters",
-		"../../examples/mysqlcluster-helm -o xml": "-o xml: want text, json or yaml",
-	} {
-		command := asOperonIn(t, append([]string{"test"}, strings.Fields(call)...)...)
-		command.Env = append(command.Env, "PATH="+bare, "VIRTUAL_ENV=")
-		got := ended(t, command)
-		if got.code != exitFailed || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "called with") {
+	wants := map[string]string{
+		"test nowhere":                                    "directory nowhere does not exist",
+		"test " + empty:                                   "has no watches.yaml: name the directory of a project of Helm charts or Ansible roles",
+		"test ../../examples/memcached":                   "is a Go project: test it with `go test ./...`",
+		"test " + ansible + " --scenario upgrade":         `the project has no scenario "upgrade"`,
+		"test " + ansible:                                 "ansible-playbook is not found; install Ansible, for example with apt-get install ansible python3-kubernetes",
+		"test " + unsampled:                               "has nothing to test: there are no samples in config/samples, and no scenario in molecule/default",
+		"test " + ansible + " --timeout 0s":               "--timeout 0s: want a duration above 0, such as 2m",
+		"test " + ansible + " --cluster a --kubeconfig b": "--cluster is for local clusters",
+		"test ../../examples/mysqlcluster-helm -o xml":    "-o xml: want text, json or yaml",
+	}
+	command := asOperonIn(t)
+	command.Env = append(command.Env, "PATH="+bare, "VIRTUAL_ENV=")
+	for call, got := range each(t, command, maps.Keys(wants)) {
+		if want := wants[call]; got.code != exitFailed || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "called with") {
 			t.Errorf("%s: exit %d, %s; want %s", call, got.code, got.stderr, want)
 		}
 		if lines := strings.Count(got.stderr, "\n"); lines > 2 {

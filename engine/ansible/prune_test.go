@@ -70,34 +70,65 @@ func TestPrune(t *testing.T) {
 	m.exists("once", "listed")
 }
 
-// Nothing is deleted if the record of what a run used is not complete: a request failed, a list cannot be watched, or a kind is not
-// recorded. The same holds for a run that asks to be repeated.
+// counted is a role that makes a ConfigMap for each name, with the name of the object.
+const counted = `
+- kubernetes.core.k8s:
+    definition: {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ ansible_operator_meta.name }}-{{ item }}", namespace: "{{ ansible_operator_meta.namespace }}"}, data: {name: "{{ item }}"}}
+  loop: "{{ counters }}"
+`
+
+// Nothing is deleted if the record of what a run used is not complete: a request failed, or a list cannot be watched. The same holds for a run that asks
+// to be repeated.
 func TestPruneNeedsACompleteRecord(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ watch, task string }{
-		"a list of all namespaces": {"", `kubernetes.core.k8s_info: {api_version: v1, kind: ConfigMap}`},
-		"a request that fails":     {"", `kubernetes.core.k8s_info: {api_version: v1, kind: ConfigMap, namespace: "{{ ansible_operator_meta.namespace }}", label_selectors: ["=="]}`},
-		"a repetition":             {"", `operator_sdk.util.requeue_after: {time: 1h}`},
-		"a kind that is ignored":   {"  blacklist: [{group: '', version: v1, kind: ConfigMap}]\n", "ansible.builtin.debug: {msg: nothing}"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMarket(t)
-			m.Write("watches.yaml", pruning)
-			m.Write("roles/stall/tasks/main.yml", counters)
-			m.Add("one", map[string]any{"counters": []any{"fish"}})
-			_, stop := m.Start()
-			m.AwaitReady("one")
-			stop()
-			m.Write("watches.yaml", pruning+test.watch)
-			m.Write("roles/stall/tasks/main.yml", counters+"- "+test.task+"\n  ignore_errors: true\n")
-			m.SetSpec("one", `{"counters":["fruit"]}`)
-			m.Start()
-			m.EventuallyData("fruit", "name", "fruit")
-			m.AwaitReady("one")
-			m.exists("fish", "fruit")
-		})
+	m := newMarket(t)
+	m.Write("watches.yaml", pruning)
+	m.Write("roles/stall/tasks/main.yml", counted)
+	tests := map[string]string{
+		"complete":       `ansible.builtin.debug: {msg: nothing}`,
+		"all-namespaces": `kubernetes.core.k8s_info: {api_version: v1, kind: ConfigMap}`,
+		"request-fails":  `kubernetes.core.k8s_info: {api_version: v1, kind: ConfigMap, namespace: "{{ ansible_operator_meta.namespace }}", label_selectors: ["=="]}`,
+		"repetition":     `operator_sdk.util.requeue_after: {time: 1h}`,
 	}
+	for name, task := range tests {
+		m.Write("roles/stall/tasks/"+name+".yml", "- "+task+"\n  ignore_errors: true\n")
+		m.Add(name, map[string]any{"counters": []any{"fish"}})
+	}
+	m.Start()
+	for name := range tests {
+		m.AwaitReady(name)
+	}
+	m.Write("roles/stall/tasks/main.yml", counted+"- ansible.builtin.include_tasks: \"{{ ansible_operator_meta.name }}.yml\"\n")
+	for name := range tests {
+		m.SetSpec(name, `{"counters":["fruit"]}`)
+	}
+	for name := range tests {
+		m.EventuallyData(name+"-fruit", "name", "fruit")
+		m.AwaitReady(name)
+		if name == "complete" {
+			m.EventuallyGone(&corev1.ConfigMap{ObjectMeta: m.Named(name + "-fish")})
+			continue
+		}
+		m.exists(name+"-fish", name+"-fruit")
+	}
+}
+
+// Nothing is deleted of a kind that is not recorded.
+func TestPruneLeavesIgnoredKinds(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t)
+	m.Write("watches.yaml", pruning)
+	m.Write("roles/stall/tasks/main.yml", counters)
+	m.Add("one", map[string]any{"counters": []any{"fish"}})
+	_, stop := m.Start()
+	m.AwaitReady("one")
+	stop()
+	m.Write("watches.yaml", pruning+"  blacklist: [{group: '', version: v1, kind: ConfigMap}]\n")
+	m.SetSpec("one", `{"counters":["fruit"]}`)
+	m.Start()
+	m.EventuallyData("fruit", "name", "fruit")
+	m.AwaitReady("one")
+	m.exists("fish", "fruit")
 }
 
 // An object that belongs to someone else by now is not pruned.

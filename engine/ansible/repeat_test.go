@@ -56,35 +56,36 @@ func TestReadsOfEachOther(t *testing.T) {
 // A role that asks for what is not watched is repeated after the period.
 func TestReadsThatAreNotWatched(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ tasks, want string }{
-		"a kind that the cluster lacks": {`
+	m := newMarket(t)
+	m.Write("roles/stall/tasks/main.yml", `[{ansible.builtin.include_tasks: "{{ ansible_operator_meta.name }}.yml"}]`)
+	tests := map[string]struct{ tasks, want string }{
+		"unknown-kind": {`
 - name: look for tents
   kubernetes.core.k8s_info: {api_version: camp.example.com/v1, kind: Tent, namespace: "{{ ansible_operator_meta.namespace }}"}
   register: tents
 - ansible.builtin.assert: {that: not tents.api_found}
 `, "the task look for tents asks for a kind that the cluster lacks"},
-		"a cluster": {`
+		"cluster": {`
 - name: look elsewhere
   kubernetes.core.k8s_info: {context: operon, api_version: v1, kind: ConfigMap, namespace: "{{ ansible_operator_meta.namespace }}", name: prices}
 `, "the task look elsewhere chooses a cluster"},
-		"a cluster by default": {`
+		"cluster-by-default": {`
 - module_defaults: {kubernetes.core.k8s_info: {context: operon}}
   block:
   - name: look elsewhere
     kubernetes.core.k8s_info: {api_version: v1, kind: ConfigMap, namespace: "{{ ansible_operator_meta.namespace }}", name: prices}
 `, "the task look elsewhere chooses a cluster"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMarket(t)
-			m.Write("roles/stall/tasks/main.yml", test.tasks)
-			m.Add("one", nil)
-			m.Start()
-			m.AwaitReady("one")
-			if open := m.StatusOf("one").LastRun.Open; open != test.want {
-				t.Errorf("the run is open because of %q, want %q", open, test.want)
-			}
-		})
+	}
+	for name, test := range tests {
+		m.Write("roles/stall/tasks/"+name+".yml", test.tasks)
+		m.Add(name, nil)
+	}
+	m.Start()
+	for name, test := range tests {
+		m.AwaitReady(name)
+		if open := m.StatusOf(name).LastRun.Open; open != test.want {
+			t.Errorf("the run of %s is open because of %q, want %q", name, open, test.want)
+		}
 	}
 }
 

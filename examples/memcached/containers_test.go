@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -95,12 +96,25 @@ func newWorld(t *testing.T) *world {
 // busybox.
 func loadImage(t *testing.T, cluster string) {
 	t.Helper()
-	load := exec.CommandContext(t.Context(), "go", "run", "./cmd/operon", "image", "from-debian", "memcached", "busybox-static",
+	load := operonCommand(t.Context(), "image", "from-debian", "memcached", "busybox-static",
 		"--without", "perl", "--image", server().Image, "--user", "65532", "--cluster", cluster)
-	load.Dir = "../.."
 	if said, err := load.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
+}
+
+// operonCommand returns a run of operon: of the program next to the one in $OPERON_CLUSTER_BINARY, as `make binaries` writes both, or else of one that
+// is built.
+func operonCommand(ctx context.Context, args ...string) *exec.Cmd {
+	if cluster := os.Getenv("OPERON_CLUSTER_BINARY"); cluster != "" {
+		built := filepath.Join(filepath.Dir(cluster), "operon")
+		if _, err := os.Stat(built); err == nil {
+			return exec.CommandContext(ctx, built, args...)
+		}
+	}
+	build := exec.CommandContext(ctx, "go", append([]string{"run", "./cmd/operon"}, args...)...)
+	build.Dir = "../.."
+	return build
 }
 
 // runOperator runs the operator until the test ends.

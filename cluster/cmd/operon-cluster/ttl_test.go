@@ -27,10 +27,11 @@ func TestUnusedClusterStops(t *testing.T) {
 		return files
 	}
 	deadline := time.Now().Add(patience)
-	for list := ""; strings.Contains(list, "Running") || len(left()) > 0; list = h.must("list") { // each call starts a process, so no pause is needed
+	for list := ""; strings.Contains(list, "Running") || len(left()) > 0; list = h.must("list") {
 		if time.Now().After(deadline) {
 			t.Fatalf("left behind: %v\n%s", left(), list)
 		}
+		time.Sleep(pause)
 	}
 	if config := read(t, file); len(config.Contexts) > 0 || config.CurrentContext != "" {
 		t.Errorf("the user's kubeconfig still has %v, current %q", config.Contexts, config.CurrentContext)
@@ -52,6 +53,7 @@ func TestUnusedClusterWithDataStops(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it still runs: %s", list)
 		}
+		time.Sleep(pause)
 	}
 	h.up("--data", data)
 	h.must("kubectl", "get", "namespace", "kept")

@@ -24,12 +24,16 @@ func asDuration(text string) time.Duration {
 	return duration
 }
 
+// pause is the time between two runs of a command that is repeated. Without it, the starts of its process would take the processor time that the cluster
+// needs.
+const pause = time.Second / 2
+
 // await repeats a kubectl command until it prints the wanted text, with single spaces between columns.
 func (h *home) await(what string, want func(string) bool, args ...string) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
-	for {
-		r := h.run(append([]string{"kubectl"}, args...)...) // each call starts a process, so no pause is needed
+	for ; ; time.Sleep(pause) {
+		r := h.run(append([]string{"kubectl"}, args...)...)
 		if want(squeezed(r.stdout)) {
 			return
 		}
@@ -43,7 +47,7 @@ func (h *home) await(what string, want func(string) bool, args ...string) {
 func (h *home) succeeds(args ...string) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
-	for {
+	for ; ; time.Sleep(pause) {
 		r := h.run(append([]string{"kubectl"}, args...)...)
 		if r.code == 0 {
 			return

@@ -59,6 +59,31 @@ func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
 	}
 }
 
+// An image that cannot be pulled is reported as soon as it is known that another attempt fails as well, or after the second one.
+func TestAnImageIsPulledTwice(t *testing.T) {
+	t.Parallel()
+	for message, final := range map[string]bool{"not found": true, "503 Service Unavailable": false} {
+		synctest.Test(t, func(t *testing.T) {
+			status := corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: message}}}
+			r := &rollout{}
+			judge := func() error {
+				return r.judge(t.Context(), &appsv1.Deployment{}, []corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{status}}}})
+			}
+			if err := judge(); err != nil {
+				t.Errorf("%s: at first it is final: %v", message, err)
+			}
+			time.Sleep(timing.grace) // takes no time in a synctest bubble
+			if err := judge(); (err != nil) != final {
+				t.Errorf("%s: after the first attempt, the error is %v", message, err)
+			}
+			time.Sleep(timing.secondTry - timing.grace)
+			if err := judge(); err == nil {
+				t.Errorf("%s: after the second attempt there is no error", message)
+			}
+		})
+	}
+}
+
 // A container counts only after it has run for a while if it was restarted or has no readiness probe, and a container that is
 // not running never counts.
 func TestContainersHaveToStay(t *testing.T) {
