@@ -138,7 +138,7 @@ func TestReplay(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "gallery")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./testdata/gallery").CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, "./testdata/gallery").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
 	file, err := ReadFile("testdata/gallery/plans/half-made.json")

@@ -61,7 +61,7 @@ func TestClientsWork(t *testing.T) {
 	for name, content := range files {
 		testaid.Write(t, filepath.Join(dir, name), string(content))
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "program", ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-ldflags=-w", "-o", "program", ".")
 	build.Dir = dir
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, output)

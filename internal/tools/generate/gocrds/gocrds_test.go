@@ -75,7 +75,7 @@ func TestDefinitionsAsGo(t *testing.T) {
 	testaid.Write(t, filepath.Join(dir, "go.sum"), testaid.Read(t, memcached+"/go.sum"))
 	testaid.Write(t, filepath.Join(dir, "main.go"), testaid.Read(t, "testdata/program/main.go"))
 	testaid.Write(t, filepath.Join(dir, "crds", gocrds.File), string(source))
-	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "program", ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-ldflags=-w", "-o", "program", ".")
 	build.Dir = dir
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, output)

@@ -148,10 +148,10 @@ func TestPlaybooksThatDoNothing(t *testing.T) {
 	for text, want := range map[string]string{
 		"- hosts: localhost\n  tasks: [{nothing: {}}]\n": "couldn't resolve module/action 'nothing'",
 		"- hosts: [\n": "ERROR! We were unable to read",
-		"- hosts: servers\n  tasks: [{debug: {}}]\n":                        "no task was run",
-		"- hosts: localhost\n  gather_facts: false\n  tasks: []\n":          "no task was run",
-		"- hosts: localhost\n  tasks: [{include_tasks: nowhere.yml}]\n":     "Could not find or access",
-		"- hosts: localhost\n  connection: local\n  roles: [not-in-here]\n": "the role 'not-in-here' was not found",
+		"- hosts: servers\n  tasks: [{debug: {}}]\n":                                           "no task was run",
+		"- hosts: localhost\n  gather_facts: false\n  tasks: []\n":                             "no task was run",
+		"- hosts: localhost\n  gather_facts: false\n  tasks: [{include_tasks: nowhere.yml}]\n": "Could not find or access",
+		"- hosts: localhost\n  connection: local\n  roles: [not-in-here]\n":                    "the role 'not-in-here' was not found",
 	} {
 		p, out := playerOf(t, map[string]string{"molecule/default/verify.yml": text})
 		if err := p.verify(t, out); err == nil || !strings.Contains(err.Error(), want) {
