@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -60,10 +61,15 @@ func TestMerge(t *testing.T) {
 				merged = read(t, file)
 			}
 			if c.stops {
-				if err := syscall.Kill(h.up().PID, syscall.SIGTERM); err != nil {
+				stopping := h.up().PID
+				if err := syscall.Kill(stopping, syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
-				h.up(data)
+				for deadline := time.Now().Add(patience); h.up(data).PID == stopping; { // on a busy machine, it has not received the signal yet
+					if time.Now().After(deadline) {
+						t.Fatal("the cluster does not stop")
+					}
+				}
 				if now := read(t, file); now.CurrentContext != c.current || now.Contexts["operon-default"] != nil {
 					t.Errorf("after the cluster has stopped, the current context is %q of %d", now.CurrentContext, len(now.Contexts))
 				}
