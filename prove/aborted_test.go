@@ -45,7 +45,7 @@ func TestAborted(t *testing.T) {
 			testCluster.join(t, &options)
 			operator := &unstartable{Operator: options.Operator}
 			var once atomic.Bool
-			options.Operator, options.Plans, options.Budget, options.Workers = operator, 6, time.Minute, 1
+			options.Operator, options.Plans, options.Budget, options.Workers = operator, 6, 10*time.Minute, 1 // all plans are executed, however long they take
 			options.Observe = func(now report.Standing) {
 				if now.Planned > 0 && once.CompareAndSwap(false, true) {
 					operator.failures.Store(failures)

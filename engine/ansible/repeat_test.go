@@ -48,9 +48,12 @@ func TestReadsOfEachOther(t *testing.T) {
 	m.AwaitReady("one")
 	m.AwaitReady("two")
 	m.Quiet(seen)
-	if open := m.StatusOf("one").LastRun.Open; !strings.Contains(open, "the status of Stall") {
-		t.Errorf("the run is open because of %q, want the status of a Stall", open)
-	}
+	m.Eventually("the status says why the run is open", func(context.Context) error {
+		if last := m.StatusOf("one").LastRun; last == nil || !strings.Contains(last.Open, "the status of Stall") {
+			return fmt.Errorf("the last run is %+v, want it open because of the status of a Stall", last)
+		}
+		return nil
+	})
 }
 
 // A role that asks for what is not watched is repeated after the period.

@@ -2,6 +2,8 @@ package ansible_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,12 +11,15 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/engine/ansible"
+	"github.com/operon-framework/operon/internal/core/shardtable"
+	"github.com/operon-framework/operon/internal/runtime/shard"
 	"github.com/operon-framework/operon/internal/testing/enginetest"
 )
 
@@ -29,6 +34,21 @@ func TestReplicasRunRoles(t *testing.T) {
 `)
 	first, _ := m.Start()
 	second, _ := m.Start()
+	m.Eventually("each replica to hold two shards", func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{}
+		if err := m.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: "engine-test-shards"}, lease); err != nil {
+			return err
+		}
+		table, err := shardtable.Parse(lease.Annotations[shard.TableAnnotation])
+		held := map[string]int{}
+		for _, holder := range table.Holders {
+			held[holder]++
+		}
+		if err != nil || len(held) != 2 || held[""] > 0 || slices.Min(slices.Collect(maps.Values(held))) < 2 {
+			return fmt.Errorf("held are %v, error %w", held, err)
+		}
+		return nil
+	})
 	names := []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
 	for _, name := range names {
 		m.Add(name, nil)

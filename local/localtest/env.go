@@ -82,7 +82,7 @@ func New(t testing.TB, options local.Options) *Env {
 	env := start(t, options)
 	env.makeNamespace(t)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 		defer cancel()
 		if err := local.Down(ctx, options.Name); err != nil {
 			t.Errorf("stop the test's cluster: %v", err)

@@ -36,7 +36,7 @@ import (
 // operatorName is also the operator's field manager, which a tenant can guess.
 const operatorName = "shop-operator"
 
-// quiet is how long the operator sends no requests when it has finished.
+// quiet is how long the operator sends no requests when it has finished, at least.
 const quiet = 500 * time.Millisecond
 
 // atOnce is the number of tests that run concurrently. They wait most of the time.
@@ -244,8 +244,13 @@ func (w *world) isReady(b *box.Box) {
 // isQuiet waits until the operator has sent no requests for a while.
 func (w *world) isQuiet() {
 	w.Helper()
-	localtest.Eventually(w.T, "the operator to have finished", func(context.Context) error {
-		if n, since := w.sent.since(); since < quiet {
+	localtest.Eventually(w.T, "the operator to have finished", func(ctx context.Context) error {
+		began := time.Now()
+		if err := w.admin.Get(ctx, client.ObjectKey{Name: w.a.namespace}, &corev1.Namespace{}); err != nil {
+			return err
+		}
+		enough := max(quiet, 20*time.Since(began)) // more where a request takes long
+		if n, since := w.sent.since(); since < enough {
 			return fmt.Errorf("it sent %d requests", n)
 		}
 		return nil

@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
+// unused is the time after which an unused cluster stops: longer than the start of the next command takes on a slow machine.
+const unused = "15s"
+
 // A cluster that is unused for the time of --ttl stops. It leaves no files and no entry in the user's kubeconfig.
 func TestUnusedClusterStops(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	file := filepath.Join(h.path, "users-kubeconfig")
 	h.env = append(h.env, "KUBECONFIG="+file)
-	if facts := h.up("--ttl", "3s", "--merge"); facts.TTL != "3s" || facts.MergedInto != file {
+	if facts := h.up("--ttl", unused, "--merge"); facts.TTL != unused || facts.MergedInto != file {
 		t.Errorf("started as %+v", facts)
 	}
 	if list := h.must("list"); !strings.Contains(list, "Running") {
@@ -46,7 +49,7 @@ func TestUnusedClusterWithDataStops(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	data := filepath.Join(h.path, "data")
-	h.up("--ttl", "3s", "--data", data)
+	h.up("--ttl", unused, "--data", data)
 	h.must("kubectl", "create", "namespace", "kept")
 	deadline := time.Now().Add(patience)
 	for list := h.must("list"); !strings.Contains(list, "no clusters"); list = h.must("list") {

@@ -41,7 +41,7 @@ func TestAdjust(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-done })
 	awaitPercent := func(want int, meanwhile func()) {
 		t.Helper()
-		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 			meanwhile()
 			return readPercent() == want, nil
 		})

@@ -131,7 +131,10 @@ func (o *operated) comesThrough() {
 	b.Spec.Data["n"] = "2"
 	o.must(o.client.Patch(o.Context(), b, client.MergeFrom(before)))
 	o.ready(b)
-	if left := o.script.Pending(); left != nil {
-		o.Errorf("%v did not strike", left)
-	}
+	localtest.Eventually(o, "the fault", func(context.Context) error { // the watch may show the change later
+		if left := o.script.Pending(); left != nil {
+			return fmt.Errorf("%v did not strike", left)
+		}
+		return nil
+	})
 }

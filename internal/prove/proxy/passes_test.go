@@ -115,7 +115,7 @@ func (s *stand) deleteWhatOthersMade() error {
 // lastIs compares the last request of the record. It waits because the record is written after the response.
 func (s *stand) lastIs(want string) error {
 	var last string
-	for range 200 {
+	for until := time.Now().Add(localtest.Patience); time.Now().Before(until); {
 		var r requestlog.Request
 		if all := s.Record().Requests(); len(all) > 0 {
 			r = all[len(all)-1]

@@ -36,10 +36,12 @@ func TestOutage(t *testing.T) {
 				if (err == nil) != (moment == fault.Answer) || v.there("two") != (moment != fault.Before) {
 					t.Errorf("%v, and two is there: %v", err, v.there("two"))
 				}
+				// On a slow machine, little of the outage is left to be seen.
+				late := time.Since(began) > f.For.Duration/2
 				for err = error(nil); err == nil && time.Since(began) < f.For.Duration; { // a response may still be in transit
 					_, err = client.Create(t.Context(), configMap("zero", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				}
-				if err == nil {
+				if err == nil && !late {
 					t.Error("answered all the time")
 				}
 				v.disturbed(began, f.For.Duration)
@@ -236,7 +238,7 @@ func (s *stand) election(ctx context.Context, config *rest.Config, name string) 
 	}
 	leads, stopped = make(chan struct{}), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: time.Minute, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond,
+		Lock: lock, LeaseDuration: time.Minute, RenewDeadline: 10 * time.Second, RetryPeriod: 200 * time.Millisecond,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(leads) }, OnStoppedLeading: func() { close(stopped) },
 		},
@@ -259,7 +261,9 @@ func (s *stand) comes(what string, happened <-chan struct{}) {
 // A leader loses its lease to another holder and stops leading. The next instance gets the lease immediately.
 func TestLoseLease(t *testing.T) {
 	t.Parallel()
-	s := standWith(t, proxy.Options{Admin: localtest.Shared(t).Config}, fault.Fault{Kind: fault.LoseLease, On: fault.Match{Verb: "create", Resource: "configmaps"}})
+	s := standWith(t, proxy.Options{Admin: localtest.Shared(t).Config}, fault.Fault{
+		Kind: fault.LoseLease, For: metav1.Duration{Duration: time.Minute}, On: fault.Match{Verb: "create", Resource: "configmaps"},
+	})
 	one, _ := s.instance()
 	leads, stopped := s.election(t.Context(), one.Config(), "one")
 	s.comes("the first leads", leads)

@@ -394,7 +394,7 @@ func TestActionsWhereReplicasShare(t *testing.T) {
 	}}}
 	_, stop := d.Share(acts, 8)
 	d.Share(acts, 8)
-	d.Spread(2)
+	d.Even(2)
 	var asked []*v1alpha1.Action
 	for _, target := range []string{"one", "two"} {
 		d.Box(target, nil)

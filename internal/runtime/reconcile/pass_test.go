@@ -39,7 +39,7 @@ func TestReconcilesEndWithTheOperator(t *testing.T) {
 	end()
 	select {
 	case <-own.Done():
-	case <-time.After(time.Second):
+	case <-time.After(time.Minute):
 		t.Error("it continues after the life of the operator")
 	}
 }

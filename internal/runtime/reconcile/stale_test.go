@@ -310,7 +310,7 @@ func onlyWhatExistsIsCleanedUp(t *testing.T, left []string) {
 		w.Gone(b)
 		b = w.Box("again", map[string]string{"a": "2"})
 	}
-	w.Must(boxtest.Pause(t.Context(), 100*time.Millisecond)) // a call that has begun may end
+	w.Must(boxtest.Pause(t.Context(), boxtest.Stillness)) // a call that has begun may end
 	before := calls.Load()
 	w.Still("the operator cleans up nothing", func(context.Context) error {
 		if now := calls.Load(); now != before {

@@ -22,6 +22,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	"github.com/operon-framework/operon/internal/runtime/watches"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // bench is a tracker over an API in memory, with one reader.
@@ -64,7 +65,7 @@ func (b *bench) triggered(kind trigger.Kind, name string) {
 		if why.Kind != kind || why.Object.Name != name {
 			b.Fatalf("triggered by %s of %s, want %s of %s", why.Kind, why.Object.Name, kind, name)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(localtest.Patience):
 		b.Fatalf("nothing triggered, want %s of %s", kind, name)
 	}
 }

@@ -426,7 +426,7 @@ func TestRequestsUnderWayAreAnswered(t *testing.T) {
 	w := newWorld(t)
 	w.serviceOf()
 	late := slow{make(chan struct{}), make(chan struct{})}
-	r := w.startWith(w.config(w.Config), webhook.Validating[*box.Box](w.scheme, boxKind, late.Validate, webhook.Options{}))
+	r := w.startWith(w.config(w.Config), webhook.Validating[*box.Box](w.scheme, boxKind, late.Validate, patient))
 	w.ready(r)
 	w.eventually("the configuration", func(ctx context.Context) error {
 		return w.client.Get(ctx, client.ObjectKeyFromObject(w.validating()), w.validating())

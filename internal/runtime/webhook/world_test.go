@@ -203,10 +203,13 @@ func (rules) Validate(_ context.Context, b *box.Box, about *webhook.Admission[*b
 	return nil
 }
 
+// patient are the options of hooks that have to answer, also on a slow machine.
+var patient = webhook.Options{Timeout: 30 * time.Second}
+
 func (w *world) hooks() []webhook.Hook {
 	return []webhook.Hook{
-		webhook.Defaulting[*box.Box](w.scheme, boxKind, rules{}, webhook.Options{}),
-		webhook.Validating[*box.Box](w.scheme, boxKind, rules{}.Validate, webhook.Options{}),
+		webhook.Defaulting[*box.Box](w.scheme, boxKind, rules{}, patient),
+		webhook.Validating[*box.Box](w.scheme, boxKind, rules{}.Validate, patient),
 	}
 }
 

@@ -73,12 +73,16 @@ func TestClusterIsAsBefore(t *testing.T) {
 }
 
 // furnished returns all objects in a new cluster, after the cluster and each of its namespaces have the objects that
-// Kubernetes creates automatically.
+// Kubernetes creates automatically, and no more of them appear.
 func furnished(t *testing.T, env *localtest.Env) (all map[string]any) {
 	t.Helper()
 	localtest.Eventually(t, "what each namespace has", func(ctx context.Context) (err error) {
+		before := len(all)
 		if all, err = everything(ctx, env); err != nil {
 			return err
+		}
+		if len(all) != before {
+			return fmt.Errorf("there were %d objects and are %d", before, len(all))
 		}
 		want := []string{
 			"configmaps kube-system/extension-apiserver-authentication", "configmaps kube-system/kube-apiserver-legacy-service-account-token-tracking",

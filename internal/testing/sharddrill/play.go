@@ -184,7 +184,7 @@ func (p *Play) End() error {
 		_ = r.Process.Signal(syscall.SIGTERM) // it may already have ended
 	}
 	var errs error
-	patient, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	patient, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for _, r := range p.replicas {
 		select {

@@ -102,9 +102,9 @@ func (t *Tables) Stop() {
 	<-t.ended
 }
 
-// Read returns the versions of tables up to now. It fails if the record may have gaps, or does not reach the present within a minute.
+// Read returns the versions of tables up to now. It fails if the record may have gaps, or does not reach the present within minutes.
 func (t *Tables) Read(ctx context.Context) ([]Write, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	list, err := t.client.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{})
 	if err != nil {

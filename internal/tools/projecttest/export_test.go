@@ -3,4 +3,4 @@ package projecttest
 import "time"
 
 // HurryCollection shortens the time in which garbage collection has to delete objects.
-func HurryCollection() { timing.collected = 10 * time.Second }
+func HurryCollection() { timing.collected = 30 * time.Second }

@@ -23,7 +23,7 @@ import (
 )
 
 // patience limits how long tests wait for a step. On an idle machine, it takes only a moment.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // fixture is a copy of a project with its own name and API group, so that tests can share a cluster.
 type fixture struct {

@@ -57,7 +57,7 @@ type result struct {
 }
 
 // patience limits how long tests wait for a result. On an idle machine, it takes only a moment.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // once runs the project once.
 func (f *fixture) once(t *testing.T, change func(*up.Options)) result {

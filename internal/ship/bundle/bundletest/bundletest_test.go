@@ -32,14 +32,15 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil { // they spend most of their time waiting
 		panic(err)
 	}
-	timing.settled = 6 * time.Second
+	timing.settled = 12 * time.Second // on a slow machine, an operator needs that long to start and to change an object
+	timing.down = localtest.Patience
 	timing.interval = time.Second // several tests that look five times a second leave two cores no time for what they wait for
 	os.Exit(m.Run())
 }
 
 // impatient is the idle time of stages that have to fail because nothing happens. On two busy cores, the manager may need more than ten seconds for
-// one object.
-const impatient = 30 * time.Second
+// one object. A removal may wait longer for what it deletes.
+const impatient, impatientRemoval = 30 * time.Second, time.Minute
 
 // tried is a bundle, and what its test has to find: for each stage that does not pass, or has notes, a part of the text. A stage that is not
 // named has to pass.
@@ -153,7 +154,7 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 	t.Helper()
 	namespace := "bt-" + name
 	group := namespace + ".example.com"
-	options := Options{Dir: write(t, group, "1.1.0", c.edits...), Run: command(c.habits), Mode: c.mode, Keep: c.keep}
+	options := Options{Dir: write(t, group, "1.1.0", c.edits...), Run: command(c.habits), Mode: c.mode, Keep: c.keep, Idle: localtest.Patience}
 	if c.from != nil {
 		options.From, options.FromRun = write(t, group, "1.0.0", c.from...), command(c.fromHabits)
 	}
@@ -175,8 +176,11 @@ func (c tried) try(ctx context.Context, t *testing.T, name string, g *ground) {
 	for i, one := range tested.steps {
 		if one.name == c.idle {
 			tested.steps[i].run = func(t *test, ctx context.Context) (Stage, error) {
+				defer func(usual time.Duration) { t.Idle = usual }(t.Idle)
 				t.Idle = impatient
-				defer func() { t.Idle = DefaultIdle }()
+				if one.name == "uninstall" {
+					t.Idle = impatientRemoval
+				}
 				return one.run(t, ctx)
 			}
 		}

@@ -355,7 +355,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 	writeFiles(t, filepath.Join(root, "two-descriptions"), map[string]string{"a.package.yaml": "", "b.package.yaml": ""})
 	want["two-descriptions"] = "bundle-unreadable"
-	made := run(t, check.Options{Limit: 30 * time.Second}, root)
+	made := run(t, check.Options{Limit: 5 * time.Minute}, root)
 	if len(made.Bundles) != len(want) {
 		t.Errorf("%d results, want %d", len(made.Bundles), len(want))
 	}

@@ -31,7 +31,7 @@ func FuzzRun(f *testing.F) {
 	f.Fuzz(func(t *testing.T, csv, crd, notes, needs []byte) {
 		dir := t.TempDir()
 		writeFiles(t, filepath.Join(dir, "bundle"), map[string]string{csvFile: string(csv), crdFile: string(crd), noteFile: string(notes), needFile: string(needs)})
-		made, err := check.Run(t.Context(), []string{dir}, check.Options{Jobs: 1, Limit: 10 * time.Second})
+		made, err := check.Run(t.Context(), []string{dir}, check.Options{Jobs: 1, Limit: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
