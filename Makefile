@@ -19,11 +19,11 @@ TOOLS = $(SLOWLY_RACED) ./cmd/operon ./internal/house ./internal/olm/... ./inter
 	./internal/ship/catalog ./internal/ship/catalog/edit ./internal/ship/catalog/template ./internal/ship/chart ./internal/ship/dist ./internal/ship/lifecycle ./internal/ship/sbom
 # These mostly wait for operators and clusters. With the race detector, they take half of the time of all packages: make slow runs them with it.
 SLOWLY_RACED = ./internal/ship/deploy ./internal/ship/bundle/bundletest ./internal/ship/bundle/check ./internal/tools/projecttest/...
-UNRACED = ./prove/testdata/gallery/operators $(TOOLS)
-# Sessions of prove wait for operators to become idle, which takes several times as long on a busy machine. Nothing runs beside them: with the
-# clusters of other tests, requests time out, and both take longer than one after the other. A third of the processor time of the cluster of ./prove is
-# garbage collection, and there is memory enough.
-ALONE := ./prove ./cmd/operon-engine
+UNRACED = ./prove/testdata/gallery/operators $(filter-out ./cmd/operon,$(TOOLS))
+# Sessions of prove wait for operators to become idle, which takes several times as long on a busy machine, and the tests of the commands run
+# container nodes. Nothing runs beside them: with the clusters of other tests, requests time out, and both take longer than one after the other. A third of
+# the processor time of the cluster of ./prove is garbage collection, and there is memory enough.
+ALONE := ./prove ./cmd/operon-engine ./cmd/operon
 # Compression is not our code and takes ten times as long with the race detector. Nobody debugs what is compiled with the race detector here: without
 # debug information, it needs a fifth less space and a bit less time.
 UNWATCHED := '-gcflags=all=-dwarf=false' '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0 -dwarf=false'
@@ -48,6 +48,7 @@ root: TIMEOUT = 75m
 root:
 	GOGC=400 $(GO_TEST) ./prove
 	$(GO_TEST) ./cmd/operon-engine
+	$(GO_TEST) ./cmd/operon
 	$(GO_TEST) $(UNRACED) $(if $(RACE),,$(REST))
 
 # One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
@@ -60,7 +61,7 @@ slow: SHORT =
 slow: PACKAGES = 1
 slow: TIMEOUT = 75m
 slow: binaries ## run the tests that take minutes each, most of them with containers; half an hour on two cores
-	$(GO_TEST) -run '^(TestGallery|TestGallerySearch|TestInContainers|TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestProjectsOfOperatorSDKAreReliable)$$' ./prove ./internal/ship/deploy ./cmd/operon ./cmd/operon-engine
+	$(GO_TEST) -run '^(TestGallery|TestGallerySearch|TestInContainers|TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestOtherPlatforms|TestProjectsOfOperatorSDKAreReliable)$$' ./prove ./internal/ship/deploy ./cmd/operon ./cmd/operon-engine
 	$(if $(RACE),$(GO_TEST) -short $(RACE) $(UNWATCHED) $(SLOWLY_RACED))
 
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores

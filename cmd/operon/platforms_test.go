@@ -13,11 +13,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 // All packages compile for macOS, and the packages that an operator imports compile for Windows: otherwise this would not be
 // noticed. A compiler would take minutes for all dependencies. Therefore the test only checks types and generates no code.
 func TestOtherPlatforms(t *testing.T) {
+	testaid.Slow(t, "it checks the types of some five thousand packages; `make dist` compiles the programs for macOS")
 	t.Parallel()
 	for name, c := range map[string]struct {
 		system, module string
