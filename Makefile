@@ -18,8 +18,8 @@ TOOLS = $(SLOWLY_RACED) ./cmd/operon ./internal/house ./internal/olm/... ./inter
 	./internal/ship/build/... ./internal/ship/image/debian ./internal/ship/licenses ./internal/ship/bundle/bundlerun ./internal/ship/bundle/create ./internal/ship/bundle/images \
 	./internal/ship/catalog ./internal/ship/catalog/edit ./internal/ship/catalog/template ./internal/ship/chart ./internal/ship/dist ./internal/ship/lifecycle ./internal/ship/sbom
 # These mostly wait for operators and clusters. With the race detector, they take half of the time of all packages: make slow runs them with it.
-SLOWLY_RACED = ./internal/ship/deploy ./internal/ship/bundle/bundletest ./internal/ship/bundle/check ./internal/tools/projecttest/...
-UNRACED = ./prove/testdata/gallery/operators $(filter-out ./cmd/operon,$(TOOLS))
+SLOWLY_RACED := ./internal/ship/deploy ./internal/ship/bundle/bundletest ./internal/ship/bundle/check ./internal/tools/projecttest/...
+UNRACED = ./prove/testdata/gallery/operators $(filter-out ./cmd/operon $(SLOWLY_RACED),$(TOOLS))
 # Sessions of prove wait for operators to become idle, which takes several times as long on a busy machine, and the tests of the commands run
 # container nodes. Nothing runs beside them: with the clusters of other tests, requests time out, and both take longer than one after the other. A third of
 # the processor time of the cluster of ./prove is garbage collection, and there is memory enough.
@@ -27,8 +27,10 @@ ALONE := ./prove ./cmd/operon-engine ./cmd/operon
 # Compression is not our code and takes ten times as long with the race detector. Nobody debugs what is compiled with the race detector here: without
 # debug information, it needs a fifth less space and a bit less time.
 UNWATCHED := '-gcflags=all=-dwarf=false' '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0 -dwarf=false'
-RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS) ./cmd/operon-engine)")
-REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED) $(ALONE))")
+# Each of these keeps two cores busy by itself. Two at a time take several times as long, with the clusters, operators and Python workers of both.
+BUSY := ./engine/ansible ./engine/helm ./internal/prove/runner ./internal/runtime/apply ./internal/runtime/reconcile ./internal/runtime/shard ./internal/tools/up ./operontest ./test/...
+RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS) $(BUSY) ./cmd/operon-engine)")
+REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED) $(SLOWLY_RACED) $(BUSY) $(ALONE))")
 
 .PHONY: run prove-gallery test slow lint clean binaries fuzz coverage vulncheck dist root docs olm bench $(EXAMPLES)
 
@@ -41,14 +43,17 @@ test slow coverage: LINK = -ldflags=-w
 test: lint binaries ## pass the tests, except those of the target slow; RACE=-race looks for data races in the root module
 	cd cluster && $(GO_TEST) ./...
 	$(if $(RACE),$(GO_TEST) $(RACE) $(UNWATCHED) $(RACED))
+	$(if $(RACE),$(GO_TEST) -p 1 $(RACE) $(UNWATCHED) $(BUSY))
 	@$(MAKE) --no-print-directory root
-	@$(MAKE) --no-print-directory -j 2 olm $(EXAMPLES) bench
+	@$(MAKE) --no-print-directory olm
+	@$(MAKE) --no-print-directory -j 2 $(EXAMPLES) bench
 
 root: TIMEOUT = 75m
 root:
 	GOGC=400 $(GO_TEST) ./prove
 	$(GO_TEST) ./cmd/operon-engine
 	$(GO_TEST) ./cmd/operon
+	$(GO_TEST) -p 1 $(SLOWLY_RACED) $(if $(RACE),,$(BUSY))
 	$(GO_TEST) $(UNRACED) $(if $(RACE),,$(REST))
 
 # One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
