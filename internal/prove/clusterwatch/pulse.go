@@ -68,7 +68,7 @@ func (w *Witness) beat(ctx context.Context, name string) {
 			w.pulse.end(0)
 			return // without a pulse, the cluster is assumed to have its usual speed
 		case err != nil:
-			w.pulse.end(max(time.Since(began), slowest*timing.usual)) // an error shows at least that it is overloaded
+			w.pulse.end(time.Since(began)) // an admission policy may reject it each time, at once
 		case w.shown(ctx, name, written.GetResourceVersion()):
 			w.pulse.end(time.Since(began))
 		}

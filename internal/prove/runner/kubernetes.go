@@ -26,7 +26,7 @@ func atWork(objects []*unstructured.Unstructured, long bool) string {
 }
 
 // podless describes what Kubernetes perhaps cannot finish, such as a workload without all its pods.
-const podless = "has not its pods yet"
+const podless = "is not complete yet"
 
 // behind describes what still has to be done with an object.
 func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured, there map[types.UID]*unstructured.Unstructured) string {
@@ -161,10 +161,13 @@ func podsOf(set *unstructured.Unstructured, all []*unstructured.Unstructured) (p
 
 // unlike describes a DaemonSet whose status does not match its pods.
 func unlike(set *unstructured.Unstructured, all []*unstructured.Unstructured) string {
-	if _, ready := podsOf(set, all); unseen(set) == "" && number(set, "status", "numberReady") != ready {
+	if what := unseen(set); what != "" {
+		return what
+	}
+	if _, ready := podsOf(set, all); number(set, "status", "numberReady") != ready {
 		return podless // pods of unsuitable nodes do not count
 	}
-	return unseen(set)
+	return ""
 }
 
 // counts reports whether a set's status counts a pod. A StatefulSet does not replace a pod before it is removed,

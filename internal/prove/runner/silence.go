@@ -263,10 +263,10 @@ func (w *world) learns(since time.Time) bool {
 	if !w.pace.Learn || since.After(window) || changed.After(window) || w.life.busy() != "" || activity.Disturbed || activity.Opening > 0 {
 		return false
 	}
-	learned := learned(w.proxy.Record().Requests(), w.changes(), now, slow)
-	w.rhythm = w.rhythm.And(learned)
+	more := learned(w.proxy.Record().Requests(), w.changes(), now, slow)
+	w.rhythm = w.rhythm.And(more)
 	w.trace.Rhythm = w.rhythm
-	return len(learned) > 0
+	return len(more) > 0
 }
 
 // rhythmWindow returns for how long nothing may happen except what the operator repeats.
