@@ -22,7 +22,7 @@ var timing = struct {
 	// dyingDeadline is how long a cluster that does not respond may take to stop before this is reported.
 	dyingDeadline: 30 * time.Second,
 	// stopDeadline is how long a cluster may take to stop the containers of a retained state, and to close that, before it is killed.
-	stopDeadline: 20 * time.Second,
+	stopDeadline: 80 * time.Second,
 	// watchPause is the pause before the node is watched again after the API server ended the watch, which it may do at any time.
 	watchPause: 50 * time.Millisecond,
 	// memorySettle is the time after the start in which the controllers read everything once.

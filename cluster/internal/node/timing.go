@@ -11,9 +11,10 @@ var timing = struct {
 	// answerTimeout is how long a DNS server may take before the next one is queried, too.
 	answerTimeout: time.Second,
 	// endDeadline is how long the processes of a node may take to end when they are killed. It is longer than stopDeadline.
-	endDeadline: 20 * time.Second,
-	// stopDeadline is how long a node may take to stop its containers. It is longer than stopGrace of package supervisor.
-	stopDeadline: 8 * time.Second,
+	endDeadline: time.Minute,
+	// stopDeadline is how long a node may take to stop its containers: stopGrace of package supervisor, and before that the end of the
+	// kubelet and two lists, which take a tenth of a second, but many seconds on a busy machine. Containers that are killed may lose data.
+	stopDeadline: 40 * time.Second,
 	// emptyPeriod is how often it is checked whether the processes of a control group have ended: the kernel sends an event only
 	// for version 2.
 	emptyPeriod: 5 * time.Millisecond,

@@ -15,5 +15,5 @@ var timing = struct {
 	// headerTimeout is how long containerd may take to send the headers of a request.
 	headerTimeout: 10 * time.Second,
 	// stopGrace is how long the containers of a retained state may take to end after their stop signal.
-	stopGrace: 5 * time.Second,
+	stopGrace: 10 * time.Second,
 }
