@@ -9,7 +9,13 @@ PARALLEL = 4
 PACKAGES = 2
 TIMEOUT = 40m
 SHORT = -short
-GO_TEST = $(BINARY) go test -vet=off -ldflags=-w $(SHORT) -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT)
+TEST_FLAGS = -vet=off -ldflags=-w $(SHORT) -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT)
+# CI sets RERUN: tests that failed are run a second time, alone, because on a shared machine, single tests of thousands fail for lack of processor time. Both
+# runs are printed. After a data race, a panic, or more than three failures, nothing is run again.
+RERUN =
+GOTESTSUM = go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary skipped --rerun-fails=1 --rerun-fails-max-failures 3 --rerun-fails-abort-on-data-race
+# $(call go_test,packages,more flags)
+go_test = $(BINARY) $(if $(RERUN),$(GOTESTSUM) --packages='$1' -- $(TEST_FLAGS) $2,go test $(TEST_FLAGS) $2 $1)
 # These run without the race detector: commands, generators, image builds, the resolver, the rules of this repository, and what reads and writes files
 # start no goroutines and would take five times as long, and most of the gallery is skipped with it.
 TOOLS = $(SLOWLY_RACED) ./cmd/operon ./internal/house ./internal/olm/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/... \
@@ -41,33 +47,33 @@ run: ## run the example operator on a cluster of its own
 test slow coverage: LINK = -ldflags=-w
 
 test: lint binaries ## pass the tests, except those of the target slow; RACE=-race looks for data races in the root module
-	cd cluster && $(GO_TEST) ./...
-	$(if $(RACE),$(GO_TEST) $(RACE) $(UNWATCHED) $(RACED))
-	$(if $(RACE),$(GO_TEST) -p 1 $(RACE) $(UNWATCHED) $(BUSY))
+	cd cluster && $(call go_test,./...)
+	$(if $(RACE),$(call go_test,$(RACED),$(RACE) $(UNWATCHED)))
+	$(if $(RACE),$(call go_test,$(BUSY),-p 1 $(RACE) $(UNWATCHED)))
 	@$(MAKE) --no-print-directory root
 	@$(MAKE) --no-print-directory olm
 	@$(MAKE) --no-print-directory -j 2 $(EXAMPLES) bench
 
 root: TIMEOUT = 75m
 root:
-	GOGC=400 $(GO_TEST) ./prove
-	$(GO_TEST) ./cmd/operon-engine
-	$(GO_TEST) ./cmd/operon
-	$(GO_TEST) -p 1 $(SLOWLY_RACED) $(if $(RACE),,$(BUSY))
-	$(GO_TEST) $(UNRACED) $(if $(RACE),,$(REST))
+	GOGC=400 $(call go_test,./prove)
+	$(call go_test,./cmd/operon-engine)
+	$(call go_test,./cmd/operon)
+	$(call go_test,$(SLOWLY_RACED) $(if $(RACE),,$(BUSY)),-p 1)
+	$(call go_test,$(UNRACED) $(if $(RACE),,$(REST)))
 
 # One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
 olm $(EXAMPLES) bench: PACKAGES = 1
 olm $(EXAMPLES) bench:
-	cd $@ && $(GO_TEST) ./...
+	cd $@ && $(call go_test,./...)
 
 # The names are those of the tests that call testaid.Slow.
 slow: SHORT =
 slow: PACKAGES = 1
 slow: TIMEOUT = 75m
 slow: binaries ## run the tests that take minutes each, most of them with containers; half an hour on two cores
-	$(GO_TEST) -run '^(TestGallery|TestGallerySearch|TestInContainers|TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestOtherPlatforms|TestProjectsOfOperatorSDKAreReliable)$$' ./prove ./internal/ship/deploy ./cmd/operon ./cmd/operon-engine
-	$(if $(RACE),$(GO_TEST) -short $(RACE) $(UNWATCHED) $(SLOWLY_RACED))
+	$(call go_test,./prove ./internal/ship/deploy ./cmd/operon ./cmd/operon-engine,-run '^(TestGallery|TestGallerySearch|TestInContainers|TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestOtherPlatforms|TestProjectsOfOperatorSDKAreReliable)$$')
+	$(if $(RACE),$(call go_test,$(SLOWLY_RACED),-short $(RACE) $(UNWATCHED)))
 
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery
@@ -86,7 +92,7 @@ fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets 
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 coverage: binaries ## measure each package of the runtime by its own tests; fails below 80 percent
-	$(GO_TEST) -cover ./internal/runtime/... | awk '{print} /coverage:/ && $$5 + 0 < 80 {bad = 1} /^(FAIL|---)/ {bad = 1} END {exit bad}'
+	$(call go_test,./internal/runtime/...,-cover) | awk '{print} /coverage:/ && $$5 + 0 < 80 {bad = 1} /^(FAIL|---)/ {bad = 1} END {exit bad}'
 
 vulncheck: ## report known vulnerabilities in code that is reachable; needs a network
 	@for module in $(MODULES); do (cd $$module && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || exit 1; done

@@ -80,11 +80,11 @@ func TestSlowTestsAreRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	match := regexp.MustCompile(`(?m)^\t\$\(GO_TEST\) -run '\^\(([\w|]+)\)\$\$' (.+)$`).FindSubmatch(makefile)
+	match := regexp.MustCompile(`(?m)^\t\$\(call go_test,(.+),-run '\^\(([\w|]+)\)\$\$'\)$`).FindSubmatch(makefile)
 	if match == nil {
 		t.Fatal("the target slow of the Makefile has another form")
 	}
-	names, dirs := strings.Split(string(match[1]), "|"), strings.Fields(string(match[2]))
+	dirs, names := strings.Fields(string(match[1])), strings.Split(string(match[2]), "|")
 	all, err := packages()
 	if err != nil {
 		t.Fatal(err)
