@@ -12,8 +12,8 @@ var timing = struct {
 	// testSettle is shorter than for programs: in a test, a manager starts without a process.
 	testSettle: 600 * time.Millisecond,
 
-	// closeTimeout limits the cleanup of a session in a cluster that is kept.
-	closeTimeout: 2 * time.Minute,
+	// closeTimeout limits the cleanup of a session in a cluster that is kept. It is longer than that of the last world.
+	closeTimeout: 5 * time.Minute,
 
 	// apart is the time between the starts of two reference runs, so that no timestamp is the same in both.
 	apart: 1100 * time.Millisecond,

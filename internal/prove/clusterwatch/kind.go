@@ -26,10 +26,14 @@ type kind struct {
 	read     chan struct{} // closed when the existing objects have been read
 	once     sync.Once
 	end      context.CancelFunc // of the watch
+
+	// open and listed report that a watch is open and that its objects have been read. interrupted is since when one of them does not hold.
+	open, listed bool
+	interrupted  time.Time
 }
 
-// again is the delay before a broken watch is restarted.
-var again = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8, Cap: 5 * time.Second}
+// again is the delay before a broken watch is restarted. It stays short, because a run cannot go on in the meantime.
+var again = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8, Cap: 500 * time.Millisecond}
 
 // watch watches until ctx ends.
 func (k *kind) watch(ctx context.Context) {
@@ -39,7 +43,12 @@ func (k *kind) watch(ctx context.Context) {
 			return objects.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return objects.Watch(ctx, options)
+			opened, err := objects.Watch(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			k.opens(options.SendInitialEvents != nil && *options.SendInitialEvents)
+			return &watched{Interface: opened, stopped: k.interrupt}, nil
 		},
 	}
 	backoff := again
@@ -47,6 +56,43 @@ func (k *kind) watch(ctx context.Context) {
 		Name: k.resource.String(), Backoff: &backoff,
 	})
 	reflector.RunWithContext(ctx)
+}
+
+// watched is a watch that reports when its reader has stopped it, which it also does after the API server ended it.
+type watched struct {
+	watch.Interface
+	stopped func()
+}
+
+// Stop stops the watch.
+func (w *watched) Stop() {
+	w.Interface.Stop()
+	w.stopped()
+}
+
+// opens records that a watch has been opened, which may begin with all existing objects.
+func (k *kind) opens(lists bool) {
+	k.witness.mu.Lock()
+	defer k.witness.mu.Unlock()
+	k.open, k.listed = true, k.listed && !lists
+	k.resume()
+}
+
+// interrupt records that the watch has ended.
+func (k *kind) interrupt() {
+	k.witness.mu.Lock()
+	defer k.witness.mu.Unlock()
+	k.open = false
+	if k.interrupted.IsZero() {
+		k.interrupted = time.Now()
+	}
+}
+
+// resume ends an interruption if the changes are shown again. The caller holds the witness's lock.
+func (k *kind) resume() {
+	if k.open && k.listed {
+		k.interrupted = time.Time{}
+	}
 }
 
 // Add records a new object.
@@ -61,7 +107,8 @@ func (k *kind) Delete(object any) error { return k.take(object, string(watch.Del
 // Resync does nothing.
 func (k *kind) Resync() error { return nil }
 
-// Replace records all existing objects: at the start, and after a watch that was behind.
+// Replace records all existing objects: at the start, and after a watch that was behind. What changed since that watch was missed: the object
+// may have had other states in between, and the time and the version of a deletion are not known.
 func (k *kind) Replace(objects []any, _ string) error {
 	k.witness.mu.Lock()
 	defer k.witness.mu.Unlock()
@@ -77,8 +124,10 @@ func (k *kind) Replace(objects []any, _ string) error {
 		k.compare(object, first)
 	}
 	for _, object := range gone {
-		k.note(object, string(watch.Deleted))
+		k.miss(object, string(watch.Deleted))
 	}
+	k.listed = true
+	k.resume()
 	if first {
 		close(k.read)
 	}
@@ -110,13 +159,21 @@ func (k *kind) compare(object *unstructured.Unstructured, first bool) {
 	case first:
 		scene.objects[of], scene.newest[of] = object, resourceclient.Revision(object.GetResourceVersion())
 	case known == nil:
-		k.note(object, string(watch.Added))
+		k.miss(object, string(watch.Added))
 	case known.GetUID() != object.GetUID():
-		k.note(known, string(watch.Deleted))
-		k.note(object, string(watch.Added))
+		k.miss(known, string(watch.Deleted))
+		k.miss(object, string(watch.Added))
 	case known.GetResourceVersion() != object.GetResourceVersion():
-		k.note(object, string(watch.Modified))
+		k.miss(object, string(watch.Modified))
 	}
+}
+
+// miss records a change that no watch has shown.
+func (k *kind) miss(object *unstructured.Unstructured, what string) {
+	if !beside[k.resource.GroupResource()] {
+		k.witness.scene(object.GetNamespace()).missed++
+	}
+	k.note(object, what)
 }
 
 func (k *kind) take(one any, what string) error {

@@ -2,6 +2,7 @@ package clusterwatch
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -44,7 +45,7 @@ func (w *Witness) Slowness() float64 {
 func (w *Witness) beat(ctx context.Context, name string) {
 	objects := w.client.Resource(configMaps).Namespace(beatNamespace)
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.ending)
 		defer cancel()
 		_ = objects.Delete(ending, name, metav1.DeleteOptions{}) // if the deletion fails, an almost empty ConfigMap remains
 	}()
@@ -56,7 +57,7 @@ func (w *Witness) beat(ctx context.Context, name string) {
 			return
 		case <-tick.C:
 		}
-		began := w.pulse.begin()
+		began := w.pulse.begin(time.Now())
 		made := &unstructured.Unstructured{}
 		made.SetAPIVersion("v1")
 		made.SetKind("ConfigMap")
@@ -64,6 +65,8 @@ func (w *Witness) beat(ctx context.Context, name string) {
 		made.Object["data"] = map[string]any{"n": strconv.Itoa(n)}
 		written, err := objects.Apply(ctx, name, made, metav1.ApplyOptions{FieldManager: "operon-prove", Force: true})
 		switch {
+		case passing(err):
+			// The beat goes on: a cluster that cannot respond is not a fast one.
 		case apierrors.IsForbidden(err):
 			w.pulse.end(0)
 			return // without a pulse, the cluster is assumed to have its usual speed
@@ -73,6 +76,12 @@ func (w *Witness) beat(ctx context.Context, name string) {
 			w.pulse.end(time.Since(began))
 		}
 	}
+}
+
+// passing reports whether the cluster may respond to a repeated request.
+func passing(err error) bool {
+	var status apierrors.APIStatus
+	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err))
 }
 
 // shown waits until a watch has shown a version of the pulse's object. It returns false if ctx ends before that.
@@ -92,13 +101,14 @@ func (w *Witness) shown(ctx context.Context, name, version string) bool {
 	}
 }
 
-// begin records that a beat begins.
-func (p *pulse) begin() time.Time {
-	now := time.Now()
+// begin records that a beat begins, unless the last one has not ended. It returns when the beat began.
+func (p *pulse) begin(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.began = now
-	return now
+	if p.began.IsZero() {
+		p.began = now
+	}
+	return p.began
 }
 
 // end records the duration of a beat.

@@ -197,6 +197,27 @@ func (w *Witness) Object(resource schema.GroupResource, namespace, name string) 
 	return s.objects[key{resource, name}]
 }
 
+// Interrupted returns a kind whose watch was interrupted after a time and has not been resumed, or "" if there is none. Its changes are not
+// shown until then.
+func (w *Witness) Interrupted(since time.Time) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for of, k := range w.kinds {
+		if k.interrupted.After(since) {
+			return of.String()
+		}
+	}
+	return ""
+}
+
+// Current reports whether a kind is watched and its watch is not interrupted.
+func (w *Witness) Current(resource schema.GroupResource) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kinds[resource]
+	return k != nil && k.interrupted.IsZero()
+}
+
 // Watches reports whether a kind is watched. An object of a watched kind that is not known does not exist.
 func (w *Witness) Watches(resource schema.GroupResource) bool {
 	w.mu.Lock()

@@ -45,7 +45,10 @@ func (w *world) deletes(mapping *meta.RESTMapping, one workload.Ref) {
 // nothing until then: an operator that has not received a change does not act on it.
 func (w *world) late(step time.Time) string {
 	since := time.Now().Add(-scaled(timing.arrives, w.Witness.Slowness()))
+	interrupted := w.Witness.Interrupted(since)
 	switch {
+	case interrupted != "":
+		return "the API server has ended the watch of " + interrupted
 	case step.After(since) && w.unseen():
 		return "the step has not been seen yet"
 	case w.unseenOf(w.proxy.Record().Requests(), since):

@@ -80,7 +80,8 @@ func (p Pace) withDefaults() Pace {
 func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (quiesce.Decision, error) {
 	tick := time.NewTicker(timing.look)
 	defer tick.Stop()
-	o := observer{world: w, step: s, began: began, looked: -1, churned: began, patience: quiesce.Hourglass{Left: w.pace.Patience, At: began}}
+	acted := time.Now() // the actions of a step may wait for the cluster
+	o := observer{world: w, step: s, began: began, acted: acted, looked: -1, churned: acted, patience: quiesce.Hourglass{Left: w.pace.Patience, At: acted}}
 	for {
 		if decision := quiesce.Decide(w.pace.times(w.rhythm), o.observe()); decision.Over {
 			return decision, nil
@@ -98,6 +99,7 @@ type observer struct {
 	*world
 	step     *workload.Step
 	began    time.Time
+	acted    time.Time // after the actions of the step
 	patience quiesce.Hourglass
 	// looked is the number of changes at the last evaluation of the objects. working describes the work of Kubernetes at that
 	// time.
@@ -121,7 +123,7 @@ func (o *observer) observe() quiesce.Observation {
 		return quiesce.Observation{Failed: err.Error()}
 	}
 	o.resume(time.Now())
-	busy, quiet := o.quiet(o.began)
+	busy, quiet := o.quiet(o.acted)
 	seen := quiesce.Observation{Quiet: quiet, Slow: o.Witness.Slowness()}
 	if busy == "" && quiet >= o.pace.Quiet/quiesce.Brief {
 		o.look()

@@ -10,7 +10,7 @@ var timing = struct {
 	lookForLeader, newLeader, longestBackoff, podsArrive, paused                   time.Duration
 }{
 	// cleaningTimeout limits the removal of a world.
-	cleaningTimeout: 60 * time.Second,
+	cleaningTimeout: 3 * time.Minute,
 
 	// resume is how often the deletion of a CustomResourceDefinition is resumed if it stops.
 	resume: 5 * time.Second,

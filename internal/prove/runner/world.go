@@ -60,22 +60,37 @@ func (s *Stage) Carry(ctx context.Context, p testplan.Plan, pace Pace) (*runlog.
 		return nil, err
 	}
 	defer back()
+	for tries := 1; ; tries++ {
+		trace, complete, err := s.attempt(ctx, p, pace)
+		if complete || tries == mostTries || ctx.Err() != nil {
+			return trace, err
+		}
+	}
+}
+
+// mostTries is how often a run is repeated if the API server ended a watch and a change was missed. A kind that is removed and created again in each run
+// always looks like that.
+const mostTries = 3
+
+// attempt executes a plan in a new world. It reports whether the trace is complete.
+func (s *Stage) attempt(ctx context.Context, p testplan.Plan, pace Pace) (trace *runlog.Trace, complete bool, err error) {
 	script, err := fault.NewScript(p.Faults...)
 	if err != nil {
-		return nil, fmt.Errorf("plan %q: %w", p.Name, err)
+		return nil, true, fmt.Errorf("plan %q: %w", p.Name, err)
 	}
 	w := &world{Stage: s, plan: p, pace: pace.withDefaults(), namespace: s.name(), script: script, rhythm: pace.Rhythm}
 	w.scene, w.wide = s.Witness.Scene(w.namespace), s.Witness.Scene("")
 	w.began = time.Now()
 	w.trace = &runlog.Trace{Namespace: w.namespace, Began: w.began}
+	missed := w.scene.Missed() + w.wide.Missed()
 	defer w.leave()
 	if err := w.build(ctx); err != nil {
-		return w.trace, fmt.Errorf("prepare namespace %s: %w", w.namespace, err)
+		return w.trace, true, fmt.Errorf("prepare namespace %s: %w", w.namespace, err)
 	}
 	w.trace.Started = time.Now()
 	err = w.perform(ctx)
 	w.trace.Took = time.Since(w.trace.Started)
-	return w.trace, err
+	return w.trace, missed == w.scene.Missed()+w.wide.Missed(), err
 }
 
 // build creates the namespace with everything that an operator needs in it.
@@ -182,7 +197,7 @@ func (w *world) open() (err error) {
 // version returns the version of the object of a request that the witness has recorded, or "0" if the object does not exist.
 func (w *world) version(r requestlog.Request) (version string, known bool) {
 	of := schema.GroupResource{Group: r.Group, Resource: r.Resource}
-	if r.Name == "" || !w.Witness.Watches(of) {
+	if r.Name == "" || !w.Witness.Current(of) {
 		return "", false
 	}
 	if object := w.Witness.Object(of, r.Namespace, r.Name); object != nil {
