@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 178_270
+const totalLines = 178_450
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -38,7 +38,7 @@ var budgets = map[string]budget{
 	"internal/prove/oracle":       {2500, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
 	"internal/prove/proxy":        {2930, 8},
 	"internal/prove/report":       {2660, 26}, // with runs that could not be completed
-	"internal/prove/runner":       {3160, 13},
+	"internal/prove/runner":       {3200, 13},
 	"internal/prove/workload":     {1890, 18},
 	"prove":                       {2560, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
 	"internal/ship/build":         {1880, 24}, // with Debian packages, programs of release archives, and git submodules
@@ -55,7 +55,7 @@ var budgets = map[string]budget{
 	"aggregated":                  {1640, 24}, // with subresources
 	"cmd/operon":                  {5530, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
 	"cluster/internal/instance":   {2430, 20}, // with kubeconfigs that outlive crashes, the logs of clusters that crashed, and the state of a node that is not ready
-	"cluster/internal/node":       {1550, 24}, // with what the node takes from the machine and gives back
+	"cluster/internal/node":       {1570, 24}, // with what the node takes from the machine and gives back
 	"cluster/internal/sim":        {2500, 5},  // with sources of claims
 
 	"olm/internal/csv": {2250, 4}, // what runs for a version, its place beside the versions before and after it, and what OLM has left of it

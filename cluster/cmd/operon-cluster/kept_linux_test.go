@@ -92,6 +92,32 @@ func TestDataOutlivesContainers(t *testing.T) {
 	}
 }
 
+// A cluster that stops because it is unused stops the containers of its retained state, too.
+func TestUnusedClusterStopsContainers(t *testing.T) {
+	t.Parallel()
+	needsNode(t)
+	h := newHome(t)
+	data := filepath.Join(h.path, "data")
+	up := []string{"--data", data, "--node", "container", "--ttl", unused}
+	image := archive(t, "app:1", runtime.GOARCH, buildApp(t))
+	h.up(up...)
+	h.must("image", "load", image)
+	h.apply(strings.Replace(pod("web", "serve"), "restartPolicy: Never", "restartPolicy: Always", 1))
+	h.must("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
+	deadline := time.Now().Add(patience)
+	for list := h.must("list"); !strings.Contains(list, "no clusters"); list = h.must("list") {
+		if time.Now().After(deadline) {
+			t.Fatalf("it still runs: %s", list)
+		}
+		time.Sleep(pause)
+	}
+	h.up(up[:4]...)
+	h.must("kubectl", "wait", "pod/web", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", within)
+	if code := h.must("kubectl", "get", "pod", "web", "-o", "jsonpath={.status.containerStatuses[0].lastState.terminated.exitCode}"); code != "0" {
+		t.Errorf("the container did not end by itself when the cluster was stopped: exit code %s", code)
+	}
+}
+
 const claim = `
 ---
 apiVersion: v1

@@ -94,8 +94,8 @@ func (f folder) stop(ctx context.Context) error {
 	}
 	patient, cancel := context.WithTimeout(ctx, timing.stopDeadline)
 	defer cancel()
-	if released(patient, f.runLock()) == nil {
-		return nil
+	if err := released(patient, f.runLock()); err == nil || ctx.Err() != nil {
+		return err // the process of an interrupted command goes on: it may be storing data
 	}
 	if err := f.signal(process, unix.SIGKILL); err != nil {
 		return fmt.Errorf("kill cluster %q, pid %d: %w", f.name, pid, err)

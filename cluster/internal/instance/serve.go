@@ -37,8 +37,11 @@ type outcome struct {
 // It writes to ready when it serves, or why it cannot.
 func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
 	adjust := garbage.Target()
+	ctx, finish := context.WithCancel(ctx)
+	defer finish()
 	s, err := newServer(ctx, name)
 	if err == nil {
+		s.finish = finish
 		err = s.start(ctx)
 	}
 	report := outcome{}
@@ -68,7 +71,8 @@ type server struct {
 	nodes          *sim.Sim
 	containers     *containers // nil: no node runs containers
 	activity       activity
-	stop           context.CancelFunc
+	finish         context.CancelFunc // ends run
+	stop           context.CancelFunc // ends the components
 }
 
 func newServer(ctx context.Context, name string) (*server, error) {
@@ -103,10 +107,12 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.lockData(); err != nil {
 		return err
 	}
-	// The deadline must not stop a cluster that was started in time.
-	ctx, s.stop = context.WithCancel(ctx)
-	deadline := time.AfterFunc(timing.startDeadline, s.stop)
-	if err := s.startComponents(ctx); err != nil {
+	// When ctx ends, a node still needs the API server, to stop its containers. The deadline must not stop a cluster that was started in time.
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	interrupted := context.AfterFunc(ctx, stop)
+	deadline := time.AfterFunc(timing.startDeadline, stop)
+	if err := s.startComponents(life); err != nil {
 		if !deadline.Stop() {
 			err = fmt.Errorf("not ready after %s: %w", timing.startDeadline, err)
 		}
@@ -114,6 +120,12 @@ func (s *server) start(ctx context.Context) error {
 	}
 	if !deadline.Stop() {
 		return fmt.Errorf("not ready after %s", timing.startDeadline)
+	}
+	if !interrupted() {
+		return context.Cause(ctx)
+	}
+	if err := s.serveControl(ctx); err != nil {
+		return err
 	}
 	return s.publish()
 }
@@ -147,7 +159,7 @@ func (s *server) startComponents(ctx context.Context) error {
 	if err := s.resetter.RememberFirst(ctx, s.plane, string(s.spec.Node)); err != nil {
 		return fmt.Errorf("record the initial state: %w", err)
 	}
-	return s.serveControl(ctx)
+	return nil
 }
 
 // startPlane starts the control plane. It applies the accelerations unless the spec requests a plain cluster.
@@ -269,7 +281,7 @@ func (s *server) run(ctx context.Context) error {
 		go func() {
 			s.activity.awaitIdle(ctx, s.spec.TTL.Duration)
 			klog.InfoS("Stopping", "idleFor", s.spec.TTL.Duration)
-			s.stop()
+			s.finish()
 		}()
 	}
 	failed := make(chan error, 1)
@@ -280,11 +292,7 @@ func (s *server) run(ctx context.Context) error {
 	case <-ctx.Done():
 		return s.end(failed)
 	case err := <-failed:
-		if err != nil {
-			return err // the directory is kept because its log shows the reason
-		}
-		failed <- nil // for end: the control plane was stopped after the time without use
-		return s.end(failed)
+		return err // the directory is kept because its log shows the reason
 	}
 }
 

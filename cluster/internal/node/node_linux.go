@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/cluster/internal/node/nodeinit"
 	"github.com/operon-framework/operon/cluster/internal/node/program"
@@ -208,9 +209,18 @@ func (n *Node) Err() error {
 // write data, so they are stopped first.
 func (n *Node) Stop() error {
 	closeAll(n.orders)
-	defer time.AfterFunc(n.grace, func() { closeAll(n.life) }).Stop()
+	defer time.AfterFunc(n.grace, func() {
+		if n.grace > 0 {
+			klog.ErrorS(nil, "The containers of the node have not ended in time and are killed", "after", n.grace)
+		}
+		closeAll(n.life)
+	}).Stop()
 	if err := n.end(); err != nil {
 		return err
+	}
+	var report settings.Report
+	if n.grace > 0 && n.report.Decode(&report) == nil && report.Error != "" {
+		klog.ErrorS(errors.New(report.Error), "The containers of the node were not stopped")
 	}
 	closeAll(n.life, n.reports, n.network.file)
 	return Clear(string(n.dir))

@@ -7,5 +7,5 @@ var timing = struct{ uploadExpiry, headerTimeout time.Duration }{
 	// uploadExpiry is how long an upload may be idle before it counts as abandoned.
 	uploadExpiry: time.Hour,
 	// headerTimeout is how long a client may take to send the headers of a request.
-	headerTimeout: 10 * time.Second,
+	headerTimeout: time.Minute,
 }

@@ -8,7 +8,7 @@ var timing = struct {
 	retryMin, retryMax                                               time.Duration
 }{
 	// headerTimeout is how long a client may take to send the headers of a request.
-	headerTimeout: 10 * time.Second,
+	headerTimeout: time.Minute,
 	// heldClaimPeriod is how often it is checked whether a claim must still remain unbound.
 	heldClaimPeriod: 200 * time.Millisecond,
 	// crashBackoffMin and crashBackoffMax bound the restart delay of a crashing container, as in the kubelet.

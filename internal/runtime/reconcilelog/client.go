@@ -14,7 +14,7 @@ import (
 )
 
 // askTimeout is how long an operator on this machine may take to answer.
-const askTimeout = 3 * time.Second
+const askTimeout = 15 * time.Second
 
 // Refused is an error response of an operator, in its own words.
 type Refused struct{ Message string }

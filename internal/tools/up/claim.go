@@ -196,7 +196,7 @@ func (c *claim) watch(ctx context.Context, cluster string, lost context.CancelCa
 func (c *claim) end(ctx context.Context) {
 	c.cancel()
 	<-c.ended
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.unregister)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.giveUp)
 	defer cancel()
 	leases := c.client.CoordinationV1().Leases(claimNamespace)
 	lease, err := leases.Get(ctx, c.lock.LeaseMeta.Name, metav1.GetOptions{})

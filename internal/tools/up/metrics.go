@@ -38,7 +38,7 @@ func (g *gauge) follow(port int) {
 
 // run reads until ctx ends, and calls changed after each change of the count.
 func (g *gauge) run(ctx context.Context, changed func()) {
-	g.client.Timeout = time.Second
+	g.client.Timeout = timing.scrape
 	tick := time.NewTicker(timing.scrapeEvery)
 	defer tick.Stop()
 	for {

@@ -6,7 +6,7 @@ import "time"
 var timing = struct {
 	settle, unattended, frame, refresh, scrapeEvery, rateOver, silent, busy          time.Duration
 	unlisted, stopGrace, firstPause, lastPause, steady, answerTimeout, tokenLifetime time.Duration
-	tokenRetry, tokenLook, behind, childless, unregister                             time.Duration
+	tokenRetry, tokenLook, behind, childless, unregister, giveUp, removal, scrape    time.Duration
 	claim, claimRenewal, claimRetry, claimExpired, claimUnanswered                   time.Duration
 }{
 	// settle is the quiet time that ends a burst of file changes: an editor writes a file in several steps, and a checkout
@@ -23,6 +23,9 @@ var timing = struct {
 	// scrapeEvery is the interval for reading the operator's metrics, and rateOver is the window of a rate.
 	scrapeEvery: 250 * time.Millisecond,
 	rateOver:    5 * time.Second,
+
+	// scrape is the timeout for reading the operator's metrics.
+	scrape: 10 * time.Second,
 
 	// silent is the time for which an operator without metrics must have run before a ready sample counts: the sample may be
 	// ready from an earlier run.
@@ -51,7 +54,13 @@ var timing = struct {
 	steady:     time.Minute,
 
 	// unregister is the maximum time to remove what makes API servers call an operator that was stopped.
-	unregister: 10 * time.Second,
+	unregister: time.Minute,
+
+	// giveUp is the maximum time to give up the Lease of a project: its cluster may not respond any more.
+	giveUp: 10 * time.Second,
+
+	// removal is the maximum time to remove what a test has installed.
+	removal: 5 * time.Minute,
 
 	// answerTimeout is the timeout for an answer of a cluster that was not started by this command.
 	answerTimeout: 5 * time.Second,

@@ -87,7 +87,7 @@ func (s *session) remove(ctx context.Context) error {
 	if !s.began || taken(ctx) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), DefaultTimeout, fmt.Errorf("not done after %s", DefaultTimeout))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timing.removal, fmt.Errorf("not done after %s", timing.removal))
 	defer cancel()
 	if err := s.removeAll(ctx); err != nil {
 		return fmt.Errorf("remove what the test has installed: %w\nthe next `operon test` removes the rest", err)

@@ -38,5 +38,5 @@ var timing = struct {
 	// publishPeriod is how often the aggregator is queried for the OpenAPI documents while a request waits for them.
 	// publishDeadline is the timeout of that wait. The aggregator requests the documents once a second.
 	publishPeriod:   5 * time.Millisecond,
-	publishDeadline: 30 * time.Second,
+	publishDeadline: 2 * time.Minute,
 }

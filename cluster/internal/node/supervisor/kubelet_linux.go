@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -61,7 +62,7 @@ func runKubelet(ctx context.Context, dir settings.Dir, s settings.Settings) erro
 func stopContainers(ctx context.Context, runtime internalapi.RuntimeService, client kubernetes.Interface) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + settings.Name})
 	if err != nil {
-		return err
+		return fmt.Errorf("list the pods whose containers have to be stopped: %w", err)
 	}
 	restarted := map[string]bool{}
 	for i := range pods.Items {
@@ -70,7 +71,7 @@ func stopContainers(ctx context.Context, runtime internalapi.RuntimeService, cli
 	running := runtimev1.ContainerStateValue{State: runtimev1.ContainerState_CONTAINER_RUNNING}
 	found, err := runtime.ListContainers(ctx, &runtimev1.ContainerFilter{State: &running})
 	if err != nil {
-		return err
+		return fmt.Errorf("list the containers that have to be stopped: %w", err)
 	}
 	var group errgroup.Group
 	for _, container := range found {

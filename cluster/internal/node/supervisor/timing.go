@@ -13,7 +13,7 @@ var timing = struct {
 	watchesDeadline: 30 * time.Second,
 	watchesPeriod:   100 * time.Millisecond,
 	// headerTimeout is how long containerd may take to send the headers of a request.
-	headerTimeout: 10 * time.Second,
+	headerTimeout: time.Minute,
 	// stopGrace is how long the containers of a retained state may take to end after their stop signal.
 	stopGrace: 10 * time.Second,
 }

@@ -114,7 +114,7 @@ const metricsPath = "/operon/metrics"
 
 // Serve serves requests until ctx ends.
 func (p *Proxy) Serve(ctx context.Context) error {
-	server := &http.Server{Handler: p, TLSConfig: p.tls, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{Handler: p, TLSConfig: p.tls, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.ServeTLS(p.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {

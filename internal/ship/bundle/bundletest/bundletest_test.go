@@ -33,8 +33,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	timing.settled = 12 * time.Second // on a slow machine, an operator needs that long to start and to change an object
-	timing.down = localtest.Patience
-	timing.interval = time.Second // several tests that look five times a second leave two cores no time for what they wait for
+	timing.interval = time.Second     // several tests that look five times a second leave two cores no time for what they wait for
 	os.Exit(m.Run())
 }
 

@@ -100,7 +100,7 @@ func (t *test) checkPermissions(ctx context.Context) (Stage, error) {
 	var found *requests
 	err := t.await(ctx, func(still time.Duration) (done bool, state string, err error) { // it may have started just now
 		found, err = readAudit(t.audit, t.users())
-		return t.crashed || found.any() || still > timing.settled, "the operator starts", err
+		return t.crashed || found.any() || still > min(timing.firstRequest, t.Idle/2), "the operator starts", err
 	})
 	if err != nil {
 		return stage, err
