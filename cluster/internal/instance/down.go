@@ -94,8 +94,12 @@ func (f folder) stop(ctx context.Context) error {
 	}
 	patient, cancel := context.WithTimeout(ctx, timing.stopDeadline)
 	defer cancel()
-	if err := released(patient, f.runLock()); err == nil || ctx.Err() != nil {
-		return err // the process of an interrupted command goes on: it may be storing data
+	err = released(patient, f.runLock())
+	if ctx.Err() != nil { // it may be storing data
+		return fmt.Errorf("cluster %q, pid %d, is still stopping: %w", f.name, pid, context.Cause(ctx))
+	}
+	if err == nil || patient.Err() == nil {
+		return err
 	}
 	if err := f.signal(process, unix.SIGKILL); err != nil {
 		return fmt.Errorf("kill cluster %q, pid %d: %w", f.name, pid, err)

@@ -59,7 +59,7 @@ func lock(ctx context.Context, path string) (*os.File, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%s: %w", path, errors.Join(errHeld, ctx.Err()))
+			return nil, stillHeld(path, ctx.Err())
 		case <-time.After(timing.lockPeriod):
 		}
 	}
@@ -107,6 +107,14 @@ func holderOf(path string) int {
 	return pid
 }
 
+// stillHeld returns the error of a wait for a lock that ended with a cause.
+func stillHeld(path string, cause error) error {
+	if pid := holderOf(path); pid != 0 && unix.Kill(pid, 0) == nil { // the PID may be that of an earlier holder
+		return fmt.Errorf("%s: %w, with pid %d: %w", path, errHeld, pid, cause)
+	}
+	return fmt.Errorf("%s: %w: %w", path, errHeld, cause)
+}
+
 // released waits until no other process holds the lock.
 func released(ctx context.Context, path string) error {
 	for {
@@ -116,7 +124,7 @@ func released(ctx context.Context, path string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", path, errors.Join(errHeld, ctx.Err()))
+			return stillHeld(path, ctx.Err())
 		case <-time.After(timing.lockPeriod):
 		}
 	}

@@ -280,7 +280,9 @@ func (s *server) run(ctx context.Context) error {
 	if s.spec.TTL.Duration > 0 {
 		go func() {
 			s.activity.awaitIdle(ctx, s.spec.TTL.Duration)
-			klog.InfoS("Stopping", "idleFor", s.spec.TTL.Duration)
+			if ctx.Err() == nil {
+				klog.InfoS("Stopping", "idleFor", s.spec.TTL.Duration)
+			}
 			s.finish()
 		}()
 	}

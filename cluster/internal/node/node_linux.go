@@ -219,7 +219,7 @@ func (n *Node) Stop() error {
 		return err
 	}
 	var report settings.Report
-	if n.grace > 0 && n.report.Decode(&report) == nil && report.Error != "" {
+	if n.grace > 0 && n.report != nil && n.report.Decode(&report) == nil && report.Error != "" {
 		klog.ErrorS(errors.New(report.Error), "The containers of the node were not stopped")
 	}
 	closeAll(n.life, n.reports, n.network.file)

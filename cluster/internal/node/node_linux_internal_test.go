@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
@@ -15,6 +16,9 @@ import (
 // that was never started, and all files are closed.
 func TestStopAfterHalfAStart(t *testing.T) {
 	t.Parallel()
+	if err := (&Node{dir: settings.Dir(t.TempDir() + "/node"), ended: make(chan struct{}), grace: time.Minute}).Stop(); err != nil {
+		t.Errorf("without pipes: %v", err)
+	}
 	for name, started := range map[string]bool{"no process": false, "a process": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

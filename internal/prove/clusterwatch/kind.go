@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/operon-framework/operon/internal/prove/runlog"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
@@ -27,25 +29,30 @@ type kind struct {
 	once     sync.Once
 	end      context.CancelFunc // of the watch
 
-	// open and listed report that a watch is open and that its objects have been read. interrupted is since when one of them does not hold.
-	open, listed bool
-	interrupted  time.Time
+	// open and listed report that a watch is open and that its objects have been read. interrupted is since when one of them does not hold. opened
+	// is the start of the last watch, and before the start of the interruption before it.
+	open, listed                bool
+	interrupted, opened, before time.Time
 }
 
 // again is the delay before a broken watch is restarted. It stays short, because a run cannot go on in the meantime.
-var again = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8, Cap: 500 * time.Millisecond}
+var again = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 500 * time.Millisecond}
 
 // watch watches until ctx ends.
 func (k *kind) watch(ctx context.Context) {
 	objects := k.witness.client.Resource(k.resource)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return objects.List(ctx, options)
+			list, err := objects.List(ctx, options)
+			if err != nil {
+				return nil, k.failed(ctx, err)
+			}
+			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			opened, err := objects.Watch(ctx, options)
 			if err != nil {
-				return nil, err
+				return nil, k.failed(ctx, err)
 			}
 			k.opens(options.SendInitialEvents != nil && *options.SendInitialEvents)
 			return &watched{Interface: opened, stopped: k.interrupt}, nil
@@ -74,18 +81,38 @@ func (w *watched) Stop() {
 func (k *kind) opens(lists bool) {
 	k.witness.mu.Lock()
 	defer k.witness.mu.Unlock()
-	k.open, k.listed = true, k.listed && !lists
+	k.open, k.listed, k.opened = true, k.listed && !lists, time.Now()
 	k.resume()
 }
 
-// interrupt records that the watch has ended.
+// interrupt records that the watch has ended. An API server that ends each watch at once causes one long interruption.
 func (k *kind) interrupt() {
 	k.witness.mu.Lock()
 	defer k.witness.mu.Unlock()
 	k.open = false
-	if k.interrupted.IsZero() {
-		k.interrupted = time.Now()
+	if !k.interrupted.IsZero() {
+		return
 	}
+	now := time.Now()
+	if now.Sub(k.opened) > timing.steady {
+		k.before = now
+	}
+	k.interrupted = k.before
+}
+
+// failed returns the error of a list or watch. A kind that does not exist is not interrupted: it has no changes, and is rarely created again.
+func (k *kind) failed(ctx context.Context, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	k.witness.mu.Lock()
+	k.interrupted = time.Time{}
+	k.witness.mu.Unlock()
+	select {
+	case <-ctx.Done():
+	case <-time.After(timing.removed):
+	}
+	return err
 }
 
 // resume ends an interruption if the changes are shown again. The caller holds the witness's lock.
@@ -170,10 +197,9 @@ func (k *kind) compare(object *unstructured.Unstructured, first bool) {
 
 // miss records a change that no watch has shown.
 func (k *kind) miss(object *unstructured.Unstructured, what string) {
-	if !beside[k.resource.GroupResource()] {
-		k.witness.scene(object.GetNamespace()).missed++
-	}
-	k.note(object, what)
+	change := k.change(object, what)
+	change.Missed = true
+	k.keep(object, change)
 }
 
 func (k *kind) take(one any, what string) error {
@@ -189,12 +215,16 @@ func (k *kind) take(one any, what string) error {
 
 // note records a change.
 func (k *kind) note(object *unstructured.Unstructured, what string) {
+	k.keep(object, k.change(object, what))
+}
+
+func (k *kind) keep(object *unstructured.Unstructured, change runlog.Change) {
 	scene := k.witness.scene(object.GetNamespace())
 	of := key{k.resource.GroupResource(), object.GetName()}
 	scene.objects[of] = object
 	scene.newest[of] = max(scene.newest[of], resourceclient.Revision(object.GetResourceVersion()))
-	if what == string(watch.Deleted) {
+	if change.Type == string(watch.Deleted) {
 		delete(scene.objects, of)
 	}
-	scene.note(k.change(object, what), beside[of.resource])
+	scene.note(change, beside[of.resource])
 }

@@ -21,7 +21,6 @@ type Scene struct {
 	changes []runlog.Change
 	last    time.Time
 	changed chan struct{}
-	missed  int
 }
 
 // key identifies an object within its scene.
@@ -74,13 +73,6 @@ func (s *Scene) Count() int {
 	s.witness.mu.Lock()
 	defer s.witness.mu.Unlock()
 	return len(s.changes)
-}
-
-// Missed returns the number of changes that were noticed only when the objects were listed again, after the API server had ended a watch.
-func (s *Scene) Missed() int {
-	s.witness.mu.Lock()
-	defer s.witness.mu.Unlock()
-	return s.missed
 }
 
 // LastChange returns the time of the last change, or the zero time if nothing has changed.

@@ -179,7 +179,16 @@ func (w *Witness) scene(namespace string) *Scene {
 	return s
 }
 
-// Forget deletes the recorded data of a namespace. Later changes are recorded again.
+// ForgetChanges deletes the history of a namespace that still exists.
+func (w *Witness) ForgetChanges(namespace string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.scenes[namespace]; s != nil {
+		s.changes = nil
+	}
+}
+
+// Forget deletes the recorded data of a namespace that does not exist any more, or will not be used again.
 func (w *Witness) Forget(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,12 +207,12 @@ func (w *Witness) Object(resource schema.GroupResource, namespace, name string) 
 }
 
 // Interrupted returns a kind whose watch was interrupted after a time and has not been resumed, or "" if there is none. Its changes are not
-// shown until then.
+// shown until then. Events, leases and endpoints are left out.
 func (w *Witness) Interrupted(since time.Time) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for of, k := range w.kinds {
-		if k.interrupted.After(since) {
+		if !beside[of] && k.interrupted.After(since) {
 			return of.String()
 		}
 	}

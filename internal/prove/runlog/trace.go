@@ -97,6 +97,9 @@ type Change struct {
 	Deleting bool `json:"deleting,omitempty"`
 	// Manager is the field manager of the newest entry in managedFields.
 	Manager string `json:"manager,omitempty"`
+	// Missed means that the change was noticed only when the objects were listed again, after the API server had ended a watch: when it happened and
+	// what happened in between is not known.
+	Missed bool `json:"-"`
 	// Owner is the controller of the object, as kind/name, or its first owner.
 	Owner string `json:"owner,omitempty"`
 	// Labels contains the labels of the object.

@@ -39,3 +39,23 @@ func TestRoomForTheNextWorld(t *testing.T) {
 		}
 	}
 }
+
+// Runs in a namespace that is not deleted do not find the objects of the run before, nor wait for those that Kubernetes has created long ago.
+func TestRunsInOneNamespace(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	env.InstallCRDs(t, "../../../test/testdata/boxes.yaml")
+	witness, err := clusterwatch.Start(t.Context(), env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(witness.Close)
+	stage := openStage(t, runner.Settings{Config: env.Config, Witness: witness, Operator: runner.Function(boxOperator{}.run), Namespace: env.Namespace})
+	create := workload.Workload{Name: "create", Steps: life.Steps[:1]}
+	for range 3 {
+		seen := carry(t, stage, create)
+		if seen.Namespace != env.Namespace || len(seen.Changes) == 0 || seen.Changes[0].Type != "ADDED" || found(seen.Steps[0].State, "ConfigMap") == nil {
+			t.Fatalf("in namespace %s: %+v", seen.Namespace, seen)
+		}
+	}
+}

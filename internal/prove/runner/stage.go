@@ -60,7 +60,8 @@ type Stage struct {
 	cluster  *kube.Client
 	identity *rest.Config
 	worlds   atomic.Int64
-	alone    sync.Mutex // held by the world that uses Namespace
+	alone    sync.Mutex  // held by the world that uses Namespace
+	hopeless atomic.Bool // repeated runs miss changes, too
 
 	cleaning sync.WaitGroup
 	mu       sync.Mutex

@@ -62,15 +62,18 @@ func (s *Stage) Carry(ctx context.Context, p testplan.Plan, pace Pace) (*runlog.
 	defer back()
 	for tries := 1; ; tries++ {
 		trace, complete, err := s.attempt(ctx, p, pace)
-		if complete || tries == mostTries || ctx.Err() != nil {
+		if complete || s.hopeless.Load() || ctx.Err() != nil {
 			return trace, err
+		}
+		if tries == mostRepeats {
+			s.hopeless.Store(true)
 		}
 	}
 }
 
-// mostTries is how often a run is repeated if the API server ended a watch and a change was missed. A kind that is removed and created again in each run
-// always looks like that.
-const mostTries = 3
+// mostRepeats is how often a run is repeated because the API server ended a watch and a change was missed. If that did not help, no further run is repeated:
+// a kind that is removed and created again in each run always looks like that.
+const mostRepeats = 2
 
 // attempt executes a plan in a new world. It reports whether the trace is complete.
 func (s *Stage) attempt(ctx context.Context, p testplan.Plan, pace Pace) (trace *runlog.Trace, complete bool, err error) {
@@ -82,7 +85,6 @@ func (s *Stage) attempt(ctx context.Context, p testplan.Plan, pace Pace) (trace 
 	w.scene, w.wide = s.Witness.Scene(w.namespace), s.Witness.Scene("")
 	w.began = time.Now()
 	w.trace = &runlog.Trace{Namespace: w.namespace, Began: w.began}
-	missed := w.scene.Missed() + w.wide.Missed()
 	defer w.leave()
 	if err := w.build(ctx); err != nil {
 		return w.trace, true, fmt.Errorf("prepare namespace %s: %w", w.namespace, err)
@@ -90,7 +92,12 @@ func (s *Stage) attempt(ctx context.Context, p testplan.Plan, pace Pace) (trace 
 	w.trace.Started = time.Now()
 	err = w.perform(ctx)
 	w.trace.Took = time.Since(w.trace.Started)
-	return w.trace, missed == w.scene.Missed()+w.wide.Missed(), err
+	return w.trace, w.complete(), err
+}
+
+// complete reports whether the trace contains all changes.
+func (w *world) complete() bool {
+	return w.Witness.Interrupted(w.began) == "" && !slices.ContainsFunc(w.changes(), func(change runlog.Change) bool { return change.Missed })
 }
 
 // build creates the namespace with everything that an operator needs in it.
@@ -257,6 +264,10 @@ func (w *world) leave() {
 	}
 	clean := func() {
 		w.failed(w.clean(made))
+		if w.Namespace != "" {
+			w.Witness.ForgetChanges(w.namespace)
+			return
+		}
 		w.Witness.Forget(w.namespace)
 	}
 	if w.Namespace != "" || len(made) > 0 {

@@ -77,7 +77,9 @@ func run(ctx context.Context, dir settings.Dir, report *os.File) error {
 	}
 	var order settings.Order
 	orders := os.NewFile(ordersFD, "orders")
-	if err := json.NewDecoder(orders).Decode(&order); err != nil {
+	if err := json.NewDecoder(orders).Decode(&order); errors.Is(err, io.EOF) {
+		return nil // the node is stopped before it has joined
+	} else if err != nil {
 		return fmt.Errorf("wait for the cluster: %w", err)
 	}
 	if err := kept.give(watchesOfOthers); err != nil {
@@ -122,7 +124,12 @@ func join(ctx context.Context, dir settings.Dir, s settings.Settings, orders io.
 		"CoreDNS":    runDNS,
 	} {
 		go func() {
-			err := cmp.Or(component(ctx, dir, s), errEnded)
+			err := component(ctx, dir, s)
+			if err == nil && ordered.Err() != nil {
+				ended <- nil
+				return
+			}
+			err = cmp.Or(err, errEnded)
 			klog.ErrorS(err, "A component of the node ended", "component", name)
 			ended <- fmt.Errorf("%s: %w", name, err)
 		}()

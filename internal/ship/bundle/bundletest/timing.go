@@ -23,6 +23,6 @@ var timing = struct{ interval, settled, firstRequest, stopGrace, unused, down ti
 	// unused is the time after which a cluster stops by itself, because this process was killed.
 	unused: 15 * time.Minute,
 
-	// down limits the end of the cluster, which takes three minutes at most.
-	down: 4 * time.Minute,
+	// down limits the end of the cluster, which takes almost five minutes at most.
+	down: 5 * time.Minute,
 }
