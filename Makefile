@@ -23,8 +23,9 @@ TOOLS = $(SLOWLY_RACED) ./cmd/operon ./internal/house ./internal/olm/... ./inter
 	./internal/tools/kube ./internal/tools/olm/... ./internal/tools/ports ./internal/tools/project/... ./internal/tools/projectfile ./internal/tools/removal ./internal/tools/syntax \
 	./internal/ship/build/... ./internal/ship/image/debian ./internal/ship/licenses ./internal/ship/bundle/bundlerun ./internal/ship/bundle/create ./internal/ship/bundle/images \
 	./internal/ship/catalog ./internal/ship/catalog/edit ./internal/ship/catalog/template ./internal/ship/chart ./internal/ship/dist ./internal/ship/lifecycle ./internal/ship/sbom
-# These mostly wait for operators and clusters. With the race detector, they take half of the time of all packages: make slow runs them with it.
-SLOWLY_RACED := ./internal/ship/deploy ./internal/ship/bundle/bundletest ./internal/ship/bundle/check ./internal/tools/projecttest/...
+# These mostly wait for operators and clusters. With the race detector, they take half of the time of all packages: make slow runs them with it. The
+# packages that they use have tests of their own, which always run with it.
+SLOWLY_RACED := ./engine/ansible ./internal/ship/deploy ./internal/ship/bundle/bundletest ./internal/ship/bundle/check ./internal/tools/projecttest/... ./internal/tools/up ./operontest ./test/...
 UNRACED = ./prove/testdata/gallery/operators $(filter-out ./cmd/operon $(SLOWLY_RACED),$(TOOLS))
 # Sessions of prove wait for operators to become idle, which takes several times as long on a busy machine, and the tests of the commands run
 # container nodes. Nothing runs beside them: with the clusters of other tests, requests time out, and both take longer than one after the other. A third of
@@ -34,7 +35,7 @@ ALONE := ./prove ./cmd/operon-engine ./cmd/operon
 # debug information, it needs a fifth less space and a bit less time.
 UNWATCHED := '-gcflags=all=-dwarf=false' '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0 -dwarf=false'
 # Each of these keeps two cores busy by itself. Two at a time take several times as long, with the clusters, operators and Python workers of both.
-BUSY := ./engine/ansible ./engine/helm ./internal/prove/runner ./internal/runtime/apply ./internal/runtime/reconcile ./internal/runtime/shard ./internal/tools/up ./operontest ./test/...
+BUSY := ./engine/helm ./internal/prove/runner ./internal/runtime/apply ./internal/runtime/reconcile ./internal/runtime/shard
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS) $(BUSY) ./cmd/operon-engine)")
 REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED) $(SLOWLY_RACED) $(BUSY) $(ALONE))")
 

@@ -20,6 +20,9 @@ func main() {
 	switch os.Args[1] {
 	case "serve":
 		serve()
+	case "farewell":
+		terminated()
+		api("services")
 	case "get":
 		get(os.Args[2])
 	case "send":
@@ -54,6 +57,11 @@ func serve() {
 	fmt.Println("serving")
 	go http.Serve(listener, nil)
 	go answer(packets)
+	terminated()
+}
+
+// terminated returns when the program is told to end.
+func terminated() {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
 	<-end
