@@ -124,17 +124,13 @@ func (w *world) build(ctx context.Context) error {
 }
 
 func (w *world) makeNamespace(ctx context.Context) error {
-	namespaces := w.cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	object := &unstructured.Unstructured{}
-	object.SetAPIVersion("v1")
-	object.SetKind("Namespace")
-	object.SetName(w.namespace)
-	object.SetLabels(w.labels())
-	_, err := namespaces.Create(ctx, object, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) && w.Namespace != "" {
-		return nil
+	if w.Namespace != "" {
+		namespaces := w.cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+		if _, err := namespaces.Get(ctx, w.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return err // one that exists is used as it is
+		}
 	}
-	return err
+	return w.applyOwn(ctx, "Namespace", w.namespace, "")
 }
 
 // furniture contains the objects that Kubernetes itself creates in each namespace. Pods are rejected before they exist.
