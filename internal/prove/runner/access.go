@@ -31,7 +31,7 @@ func (s *Stage) home() string { return "prove-" + s.session }
 // the operator's config.
 func (s *Stage) grant(ctx context.Context) (*rest.Config, error) {
 	if s.Grants == nil {
-		return s.Config, nil
+		return s.raw, nil
 	}
 	client, err := kubernetes.NewForConfig(s.Config)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Stage) grant(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a token for the operator: %w", err)
 	}
-	config := rest.AnonymousClientConfig(s.Config)
+	config := rest.AnonymousClientConfig(s.raw)
 	config.BearerToken = token.Status.Token
 	return config, nil
 }

@@ -189,7 +189,7 @@ func (w *world) perform(ctx context.Context) (err error) {
 func (w *world) open() (err error) {
 	w.life = newLife(w)
 	w.proxy, err = proxy.Start(proxy.Options{
-		Server: w.identity, Observer: w.Config, Admin: w.Config, Script: w.script,
+		Server: w.identity, Observer: w.inside, Admin: w.inside, Script: w.script,
 		ErrorLog: log.New(io.Discard, "", 0), // connections are closed on purpose, so errors are expected
 		Before:   w.version, World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
 		Slowness: w.Witness.Slowness,
