@@ -8,13 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/operon-framework/operon/internal/prove/patient"
 	"github.com/operon-framework/operon/internal/prove/runner"
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // install installs the operator's kinds in the cluster, and records which of them did not exist before.
 func (s *session) install(ctx context.Context) error {
-	client, err := dynamic.NewForConfig(s.Config)
+	s.admin = patient.Config(s.Config, patient.Session)
+	client, err := dynamic.NewForConfig(s.admin)
 	if err != nil {
 		return err
 	}
@@ -27,7 +29,7 @@ func (s *session) install(ctx context.Context) error {
 			return err
 		}
 	}
-	return kube.InstallCRDs(ctx, s.Config, runner.Manager, s.CRDs...)
+	return kube.InstallCRDs(ctx, s.admin, runner.Manager, s.CRDs...)
 }
 
 // uninstall removes the kinds that install added from a cluster that is kept. Remaining objects of these kinds are deleted
@@ -36,7 +38,7 @@ func (s *session) uninstall(ctx context.Context) error {
 	if s.Disposable || len(s.brought) == 0 {
 		return nil
 	}
-	client, err := dynamic.NewForConfig(s.Config)
+	client, err := dynamic.NewForConfig(s.admin)
 	if err != nil {
 		return err
 	}

@@ -3,15 +3,19 @@ package prove
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
+	"sync"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
@@ -32,7 +36,30 @@ func definition() *unstructured.Unstructured {
 	}}
 }
 
-// A cluster that is kept keeps the definitions that it had before, and no others.
+// roundTripper implements http.RoundTripper with a function.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// lossy returns a connection that loses the first response to each request, except lists and watches, which reflectors repeat.
+func lossy(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	var seen sync.Map
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(r)
+			verb := requestlog.Of(r).Verb
+			if _, again := seen.LoadOrStore(verb+r.URL.Path, true); again || err != nil || verb == "list" || verb == "watch" {
+				return response, err
+			}
+			_ = response.Body.Close()
+			return nil, errors.New("the connection is lost")
+		})
+	})
+	return config
+}
+
+// A cluster that is kept keeps the definitions that it had before, and no others, also if responses are lost.
 func TestDefinitionsOfAKeptCluster(t *testing.T) {
 	t.Parallel()
 	config, stop, err := StartCluster(t.Context(), t.Output()) // not shared: removing a kind would disturb other watchers
@@ -44,7 +71,7 @@ func TestDefinitionsOfAKeptCluster(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	options := Options{CRDs: []*unstructured.Unstructured{definition()}, Config: config}
+	options := Options{CRDs: []*unstructured.Unstructured{definition()}, Config: lossy(config)}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +84,7 @@ func TestDefinitionsOfAKeptCluster(t *testing.T) {
 		return err == nil && found.GetDeletionTimestamp() == nil
 	}
 	first, second := &session{Options: options}, &session{Options: options}
-	for _, err := range []error{first.install(t.Context()), second.install(t.Context()), second.uninstall(t.Context())} {
+	for _, err := range []error{first.open(t.Context()), second.install(t.Context()), second.uninstall(t.Context())} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +92,7 @@ func TestDefinitionsOfAKeptCluster(t *testing.T) {
 	if !there() {
 		t.Error("one that was there is removed")
 	}
-	if err := first.uninstall(t.Context()); err != nil || there() {
+	if err := first.close(t.Context()); err != nil || there() {
 		t.Errorf("one that was not there stays, %v", err)
 	}
 }

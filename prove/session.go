@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/internal/prove/clusterwatch"
 	"github.com/operon-framework/operon/internal/prove/finding"
@@ -29,6 +30,7 @@ import (
 // session is one call of Prove.
 type session struct {
 	Options
+	admin  *rest.Config // with patience
 	stage  *runner.Stage
 	base   workload.Workload
 	refs   oracle.References
@@ -133,7 +135,7 @@ func (s *session) open(ctx context.Context) error {
 	if err := s.install(ctx); err != nil {
 		return err
 	}
-	found, err := discovery.NewDiscoveryClientForConfig(s.Config)
+	found, err := discovery.NewDiscoveryClientForConfig(s.admin)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 178_500
+const totalLines = 178_774
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -38,7 +38,7 @@ var budgets = map[string]budget{
 	"internal/prove/oracle":       {2500, 8}, // with what follows from accepted findings, and changes that visibly cannot be applied
 	"internal/prove/proxy":        {2930, 8},
 	"internal/prove/report":       {2660, 26}, // with runs that could not be completed
-	"internal/prove/runner":       {3200, 13},
+	"internal/prove/runner":       {3218, 13},
 	"internal/prove/workload":     {1890, 18},
 	"prove":                       {2560, 14}, // with pauses of operators, outages of the cluster, and values that webhooks might reject
 	"internal/ship/build":         {1880, 24}, // with Debian packages, programs of release archives, and git submodules

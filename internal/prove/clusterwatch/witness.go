@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/internal/prove/patient"
 )
 
 // Witness watches a cluster. It is safe for concurrent use.
@@ -39,7 +41,7 @@ func Start(ctx context.Context, config *rest.Config) (*Witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := discovery.NewDiscoveryClientForConfig(config)
+	found, err := discovery.NewDiscoveryClientForConfig(patient.Config(config, patient.Session)) // reflectors repeat lists themselves
 	if err != nil {
 		return nil, err
 	}

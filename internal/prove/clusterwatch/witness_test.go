@@ -152,6 +152,31 @@ func TestAKindThatGoesIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// A temporary failure of discovery does not prevent the start.
+func TestDiscoveryFailsOnce(t *testing.T) {
+	t.Parallel()
+	var failed sync.Map
+	config := *localtest.Shared(t).Config
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if _, again := failed.LoadOrStore(r.URL.Path, true); again || r.URL.Path != "/api" && r.URL.Path != "/apis" {
+				return next.RoundTrip(r)
+			}
+			return nil, errors.New("the connection is lost")
+		})
+	})
+	w, err := clusterwatch.Start(t.Context(), &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, kind := range []schema.GroupResource{{Resource: "configmaps"}, {Group: "apps", Resource: "deployments"}} {
+		if !w.Watches(kind) {
+			t.Errorf("%s are not watched", kind)
+		}
+	}
+}
+
 // roundTripper implements http.RoundTripper with a function.
 type roundTripper func(*http.Request) (*http.Response, error)
 

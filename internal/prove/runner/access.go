@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,18 +31,16 @@ func (s *Stage) home() string { return "prove-" + s.session }
 // the operator's config.
 func (s *Stage) grant(ctx context.Context) (*rest.Config, error) {
 	if s.Grants == nil {
-		return s.Config, nil
+		return s.raw, nil
 	}
 	client, err := kubernetes.NewForConfig(s.Config)
 	if err != nil {
 		return nil, err
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.home(), Labels: s.labels()}}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+	if err := s.applyOwn(ctx, "Namespace", s.home(), ""); err != nil {
 		return nil, err
 	}
-	who := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
-	if _, err := client.CoreV1().ServiceAccounts(s.home()).Create(ctx, who, metav1.CreateOptions{}); err != nil {
+	if err := s.applyOwn(ctx, "ServiceAccount", account, s.home()); err != nil {
 		return nil, err
 	}
 	for _, one := range s.Grants {
@@ -58,12 +55,23 @@ func (s *Stage) grant(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a token for the operator: %w", err)
 	}
-	config := rest.AnonymousClientConfig(s.Config)
+	config := rest.AnonymousClientConfig(s.raw)
 	config.BearerToken = token.Status.Token
 	return config, nil
 }
 
 func (s *Stage) labels() map[string]string { return map[string]string{Label: s.session} }
+
+// applyOwn applies an object of the session itself. Unlike a creation, it can be repeated if the response is lost.
+func (s *Stage) applyOwn(ctx context.Context, kind, name, namespace string) error {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("v1")
+	object.SetKind(kind)
+	object.SetName(name)
+	object.SetLabels(s.labels())
+	_, err := s.apply(ctx, object, namespace)
+	return err
+}
 
 // grantOne grants the operator a Role or ClusterRole: in a world if it applies to a namespace, or once
 // for the session (world is "") if it applies to the whole cluster.

@@ -108,7 +108,7 @@ func (w *world) evict(ctx context.Context, pod *unstructured.Unstructured) error
 	}
 	_, err = pods.Patch(ctx, pod.GetName(), types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: somebodyElse}, "status")
 	if err == nil {
-		err = pods.Delete(ctx, pod.GetName(), metav1.DeleteOptions{})
+		err = w.cluster.DeleteBefore(ctx, pod) // not the pod that a StatefulSet creates in its place
 	}
 	if apierrors.IsNotFound(err) {
 		return nil // it was deleted in the meantime

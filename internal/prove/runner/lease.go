@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 )
 
 func (w *world) leases() dynamic.ResourceInterface {
@@ -24,28 +24,38 @@ func (w *world) holders(ctx context.Context) (map[string]string, error) {
 	}
 	holders := map[string]string{}
 	for _, lease := range all.Items {
-		holders[lease.GetName()], _, _ = unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+		holders[lease.GetName()] = holderOf(&lease)
 	}
 	return holders, nil
 }
 
+func holderOf(lease *unstructured.Unstructured) string {
+	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+	return holder
+}
+
 // freeLeases takes leases from these holders, which have ended, as if they had expired. Nothing else of a Lease is changed: operators also
-// store data in its annotations.
+// store data in its annotations. Another instance that acquires a lease in the meantime keeps it.
 func (w *world) freeLeases(ctx context.Context, holders map[string]string) error {
-	now, err := w.holders(ctx)
-	if err != nil {
-		return err
-	}
-	for name, holder := range holders {
-		if holder == "" || now[name] != holder {
-			continue
-		}
-		_, err := w.leases().Patch(ctx, name, types.MergePatchType, []byte(`{"spec": {"holderIdentity": null}}`), metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		all, err := w.leases().List(ctx, metav1.ListOptions{})
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		for i := range all.Items {
+			lease := &all.Items[i]
+			if holder := holderOf(lease); holder == "" || holder != holders[lease.GetName()] {
+				continue
+			}
+			_, err := w.cluster.Merge(ctx, lease, map[string]any{
+				"metadata": map[string]any{"resourceVersion": lease.GetResourceVersion()}, "spec": map[string]any{"holderIdentity": nil},
+			})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // handOver frees the leases of instances that have ended, and waits until another instance holds them: until then, no instance works.

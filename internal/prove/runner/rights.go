@@ -10,13 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/operon-framework/operon/internal/prove/patient"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // awaitRights returns when the API server has applied the permissions of the operator in a world. It applies Roles and
 // bindings a moment after it has stored them, and would reject earlier requests of the operator.
 func (s *Stage) awaitRights(ctx context.Context, world string) error {
-	client, err := kubernetes.NewForConfig(s.identity)
+	client, err := kubernetes.NewForConfig(patient.Config(s.identity, patient.Session))
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/internal/prove/clusterwatch"
+	"github.com/operon-framework/operon/internal/prove/patient"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
@@ -57,6 +58,8 @@ type Settings struct {
 type Stage struct {
 	Settings
 	session  string
+	raw      *rest.Config // without patience, because what the operator does after an error is part of the test
+	inside   *rest.Config // for requests for whose response the operator has to wait
 	cluster  *kube.Client
 	identity *rest.Config
 	worlds   atomic.Int64
@@ -73,8 +76,8 @@ type Stage struct {
 func Open(ctx context.Context, settings Settings) (*Stage, error) {
 	config := rest.CopyConfig(settings.Config)
 	config.QPS, config.Burst = -1, 0
-	settings.Config = config
-	s := &Stage{Settings: settings, session: strings.ToLower(rand.Text()[:6])}
+	settings.Config = patient.Config(config, patient.Session)
+	s := &Stage{Settings: settings, raw: config, inside: patient.Config(config, patient.Inside), session: strings.ToLower(rand.Text()[:6])}
 	var err error
 	if s.cluster, err = kube.New(settings.Config, Manager); err != nil {
 		return nil, err

@@ -83,16 +83,25 @@ func (w *world) applyAll(ctx context.Context, objects []*unstructured.Unstructur
 	return nil
 }
 
+// deleteAll deletes objects. It deletes them by UID, because a deletion that is repeated after its response was lost would otherwise delete an
+// object that the operator has created again.
 func (w *world) deleteAll(ctx context.Context, objects []workload.Ref) error {
-	background := metav1.DeletePropagationBackground
 	for _, one := range objects {
 		of, mapping, err := w.resource(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind), one.Namespace, w.namespace)
 		if err != nil {
 			return err
 		}
-		w.deletes(mapping, one)
-		err = of.Delete(ctx, one.Name, metav1.DeleteOptions{PropagationPolicy: &background})
-		if err != nil && !apierrors.IsNotFound(err) {
+		found, err := of.Get(ctx, one.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		gone := deedOf(mapping.Resource, found)
+		gone.deleted = found.GetUID()
+		w.deeds = append(w.deeds, gone)
+		if err := w.cluster.DeleteBefore(ctx, found); err != nil {
 			return err
 		}
 	}

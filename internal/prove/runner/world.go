@@ -124,17 +124,13 @@ func (w *world) build(ctx context.Context) error {
 }
 
 func (w *world) makeNamespace(ctx context.Context) error {
-	namespaces := w.cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	object := &unstructured.Unstructured{}
-	object.SetAPIVersion("v1")
-	object.SetKind("Namespace")
-	object.SetName(w.namespace)
-	object.SetLabels(w.labels())
-	_, err := namespaces.Create(ctx, object, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) && w.Namespace != "" {
-		return nil
+	if w.Namespace != "" {
+		namespaces := w.cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+		if _, err := namespaces.Get(ctx, w.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return err // one that exists is used as it is
+		}
 	}
-	return err
+	return w.applyOwn(ctx, "Namespace", w.namespace, "")
 }
 
 // furniture contains the objects that Kubernetes itself creates in each namespace. Pods are rejected before they exist.
@@ -193,7 +189,7 @@ func (w *world) perform(ctx context.Context) (err error) {
 func (w *world) open() (err error) {
 	w.life = newLife(w)
 	w.proxy, err = proxy.Start(proxy.Options{
-		Server: w.identity, Observer: w.Config, Admin: w.Config, Script: w.script,
+		Server: w.identity, Observer: w.inside, Admin: w.inside, Script: w.script,
 		ErrorLog: log.New(io.Discard, "", 0), // connections are closed on purpose, so errors are expected
 		Before:   w.version, World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
 		Slowness: w.Witness.Slowness,

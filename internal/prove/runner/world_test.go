@@ -59,6 +59,12 @@ func newStage(t *testing.T, operator runner.Operator) *runner.Stage {
 // newStageBehind returns a stage on which the operator's watches pass through a gate.
 func newStageBehind(t *testing.T, gate *localtest.Gate, operator runner.Operator) *runner.Stage {
 	t.Helper()
+	return openStage(t, runner.Settings{Config: gate.Config(localtest.Shared(t).Config), Witness: witness(t), Operator: operator})
+}
+
+// witness returns the shared witness.
+func witness(t *testing.T) *clusterwatch.Witness {
+	t.Helper()
 	env := localtest.Shared(t)
 	env.InstallCRDs(t, "../../../test/testdata/boxes.yaml")
 	shared.Lock()
@@ -70,7 +76,7 @@ func newStageBehind(t *testing.T, gate *localtest.Gate, operator runner.Operator
 		}
 		shared.witness = w
 	}
-	return openStage(t, runner.Settings{Config: gate.Config(env.Config), Witness: shared.witness, Operator: operator})
+	return shared.witness
 }
 
 func openStage(t *testing.T, settings runner.Settings) *runner.Stage {
