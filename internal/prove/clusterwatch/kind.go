@@ -94,7 +94,7 @@ func (k *kind) interrupt() {
 		return
 	}
 	now := time.Now()
-	if now.Sub(k.opened) > timing.steady {
+	if k.before.IsZero() || now.Sub(k.opened) > timing.steady {
 		k.before = now
 	}
 	k.interrupted = k.before

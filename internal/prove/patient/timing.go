@@ -4,9 +4,9 @@ import "time"
 
 const (
 	// Session is the budget of requests without which a session cannot continue. API servers restart in less time.
-	Session = 40 * time.Second
+	Session = 30 * time.Second
 	// Inside is the budget of requests for whose response the operator has to wait. It is shorter than the timeouts of its leader election.
-	Inside = 8 * time.Second
+	Inside = 4 * time.Second
 )
 
 // timing holds the durations of this package.

@@ -1,17 +1,14 @@
 package runner
 
 import (
-	"cmp"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/internal/prove/proxy"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
-	"github.com/operon-framework/operon/internal/prove/workload"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
@@ -27,17 +24,6 @@ func deedOf(of schema.GroupVersionResource, object *unstructured.Unstructured) d
 	return deed{
 		spot:    spot{of.GroupResource(), object.GetNamespace(), object.GetName()},
 		version: object.GetResourceVersion(),
-	}
-}
-
-// deletes records that a step deletes an object, if the witness knows the object.
-func (w *world) deletes(mapping *meta.RESTMapping, one workload.Ref) {
-	at := spot{mapping.Resource.GroupResource(), "", one.Name}
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		at.namespace = cmp.Or(one.Namespace, w.namespace)
-	}
-	if object := w.Witness.Object(at.resource, at.namespace, at.name); object != nil {
-		w.deeds = append(w.deeds, deed{spot: at, deleted: object.GetUID()})
 	}
 }
 
