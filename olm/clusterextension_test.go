@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/core/plan"
@@ -26,6 +28,7 @@ import (
 	operatorsv1 "github.com/operon-framework/operon/internal/olm/api/v1"
 	"github.com/operon-framework/operon/internal/olm/api/v1alpha1"
 	"github.com/operon-framework/operon/internal/testing/registrytest"
+	"github.com/operon-framework/operon/olm/internal/csv"
 	"github.com/operon-framework/operon/olm/internal/installplan"
 )
 
@@ -68,7 +71,7 @@ func clusterExtension(name, namespace, of, versions string) *extensionv1.Cluster
 // awaitConditions waits until conditions have a status and a reason, and a text in their message: Type=Status Reason text.
 func (w *world) awaitConditions(object client.Object, conditions ...string) {
 	w.Helper()
-	localtest.Eventually(w.T, object.GetName()+": "+strings.Join(conditions, ", "), func(ctx context.Context) error {
+	w.eventually(object.GetName()+": "+strings.Join(conditions, ", "), func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
@@ -183,7 +186,10 @@ func TestClusterExtension(t *testing.T) {
 // A catalog that withdraws a version while it is rolled out, or offers a newer one, does not take the operator back to the version before. The user can.
 func TestCatalogThatChangesDuringARollout(t *testing.T) {
 	t.Parallel()
-	w, r := newCluster(t), registrytest.New(t)
+	w := &world{T: t, Env: localtest.New(t, local.Options{Nodes: 1}), csvs: &csv.Composer{Clock: testclock.NewFakePassiveClock(time.Now())}} // the rollout does not time out
+	w.connect()
+	w.run()
+	r := registrytest.New(t)
 	w.Cleanup(func() { w.Must(w.DeleteAllOf(context.WithoutCancel(w.Context()), &extensionv1.ClusterExtension{})) })
 	const entry = "- {name: memcached-operator.v0.0.1}\n"
 	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", memcached)}

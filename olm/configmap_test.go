@@ -85,6 +85,7 @@ func TestUpgradeFromAConfigMap(t *testing.T) {
 	w.AwaitPhase(second, v1alpha1.PhasePending, "OperatorConditionNotUpgradeable")
 	deleted := w.planOf(second)
 	w.patch(sub, `{"metadata":{"annotations":{"operon.dev/paused":"true"}}}`)
+	w.quiet() // until the manager knows that the Subscription is paused
 	w.Must(w.Delete(t.Context(), deleted))
 	w.AwaitGone(deleted)
 	w.patch(sub, `{"metadata":{"annotations":{"operon.dev/paused":null}}}`)

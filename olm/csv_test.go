@@ -111,6 +111,7 @@ func TestOperatorThatIsNotUpgradeable(t *testing.T) {
 	if len(condition.Spec.ServiceAccounts) != 1 || condition.Spec.ServiceAccounts[0] != "memcached-operator" {
 		t.Errorf("the OperatorCondition is %+v", condition.Spec)
 	}
+	w.quiet() // the manager learns of the OperatorCondition from another watch than of the next version
 	w.Add(w.csv(version("0.0.2", "0.0.1")))
 	held := w.AwaitPhase("memcached-operator.v0.0.2", v1alpha1.PhasePending, "OperatorConditionNotUpgradeable")
 	if !strings.Contains(held.Status.Message, "a migration runs") {

@@ -52,6 +52,8 @@ type world struct {
 	csvs *csv.Composer
 	// denies makes the manager believe that no ServiceAccount has a permission.
 	denies atomic.Bool
+	// killer kills the managers of the test, if they are killed.
+	killer *killer
 }
 
 // newWorld returns a namespace in a cluster that tests share. The manager only works there.
@@ -135,7 +137,7 @@ func (w *world) clear() {
 		var plans v1alpha1.InstallPlanList
 		var csvs v1alpha1.ClusterServiceVersionList
 		err := errors.Join(w.List(ctx, &plans, client.InNamespace(w.Namespace)), w.List(ctx, &csvs, client.InNamespace(w.Namespace)))
-		return len(plans.Items)+len(csvs.Items) == 0, err
+		return err == nil && len(plans.Items)+len(csvs.Items) == 0, nil // a request of a slow machine may fail
 	}))
 }
 
@@ -159,7 +161,7 @@ func (w *world) Add(all ...client.Object) {
 func (w *world) Await(name, what string, check func(*v1alpha1.ClusterServiceVersion) bool) *v1alpha1.ClusterServiceVersion {
 	w.Helper()
 	csv := &v1alpha1.ClusterServiceVersion{}
-	localtest.Eventually(w.T, name+": "+what, func(ctx context.Context) error {
+	w.eventually(name+": "+what, func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: name}, csv); err != nil {
 			return err
 		}
@@ -182,7 +184,7 @@ func (w *world) AwaitPhase(name string, phase v1alpha1.Phase, reason string) *v1
 // AwaitGone waits until an object does not exist.
 func (w *world) AwaitGone(object client.Object) {
 	w.Helper()
-	localtest.Eventually(w.T, "the deletion of "+object.GetName(), func(ctx context.Context) error {
+	w.eventually("the deletion of "+object.GetName(), func(ctx context.Context) error {
 		err := w.Get(ctx, client.ObjectKeyFromObject(object), object)
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -119,7 +118,7 @@ func (w *world) liveIn(every int, tell story, want []contents, run func() *kille
 			all = append(all, made)
 			continue
 		}
-		localtest.Eventually(w.T, fmt.Sprintf("stage %d: the objects of a life without kills", i+1), func(ctx context.Context) error {
+		w.eventually(fmt.Sprintf("stage %d: the objects of a life without kills", i+1), func(ctx context.Context) error {
 			made, err := w.contents(ctx, differ)
 			if err != nil {
 				return err
@@ -265,6 +264,7 @@ func (w *world) runKilled(now clock.PassiveClock, stale lateness, namespaces ...
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context())) // until the cleanup
 	k, cache, restricted := &killer{}, w.TempDir(), w.restricted()
+	w.killer = k
 	var lives sync.WaitGroup
 	begin := func() *life {
 		l := &life{killer: k, ended: make(chan struct{})}
@@ -327,20 +327,31 @@ func (k *killer) arm(every int) int {
 	return k.kills
 }
 
-// awaitGone waits until an object is deleted. The time limit begins again after every tenth kill: on a busy machine, a new manager takes ten
-// seconds to its first write.
-func (k *killer) awaitGone(w *world, object client.Object) {
+// mostKills is how many managers may be killed while a test waits. One that repeats its writes forever is killed more often.
+const mostKills = 300
+
+// eventually waits until a check succeeds. If managers are killed, the time limit starts again after every tenth kill: on a busy machine, a new
+// manager takes ten seconds to its first write.
+func (w *world) eventually(what string, check func(context.Context) error) {
 	w.Helper()
-	for gone := false; !gone; {
-		before := k.count()
-		localtest.Eventually(w.T, "the deletion of "+object.GetName()+", or ten kills", func(ctx context.Context) error {
-			err := w.Get(ctx, client.ObjectKeyFromObject(object), object)
-			if gone = apierrors.IsNotFound(err); gone || k.count() >= before+10 {
+	if w.killer == nil {
+		localtest.Eventually(w.T, what, check)
+		return
+	}
+	var last error
+	for limit := w.killer.count() + mostKills; w.killer.count() < limit; {
+		next := w.killer.count() + 10
+		localtest.Eventually(w.T, what+", or ten kills", func(ctx context.Context) error {
+			if last = check(ctx); last == nil || w.killer.count() >= next {
 				return nil
 			}
-			return fmt.Errorf("it exists after %d kills, finalizers %v, error %v", k.count(), object.GetFinalizers(), err)
+			return fmt.Errorf("after %d kills: %w", w.killer.count(), last)
 		})
+		if last == nil {
+			return
+		}
 	}
+	w.Fatalf("%s: after %d kills: %v", what, w.killer.count(), last)
 }
 
 func (k *killer) count() int {

@@ -143,10 +143,10 @@ func TestKilledRollback(t *testing.T) {
 	w.awaitPods()
 	w.quiet() // the time counts from the start of the last manager
 	k.arm(1)
-	k.awaitGone(w, w.timeOut(ahead))
+	w.AwaitGone(w.timeOut(ahead))
 	w.awaitState(first + " UpgradeFailed")
 	w.awaitSettings("0.0.1", first)
-	localtest.Eventually(t, "the objects are those before the upgrade", func(ctx context.Context) error {
+	w.eventually("the objects are those before the upgrade", func(ctx context.Context) error {
 		if now, err := w.contents(ctx, nil); err != nil || now.counts() != before.counts() {
 			return fmt.Errorf("there are %s, want %s, error %w", now.counts(), before.counts(), err)
 		}
@@ -200,7 +200,7 @@ func (w *world) offer(source, other *v1alpha1.CatalogSource) {
 // awaitSettings waits until the objects of a bundle have a text, and belong to a version.
 func (w *world) awaitSettings(text, version string) {
 	w.Helper()
-	localtest.Eventually(w.T, "the objects have the text "+text, func(ctx context.Context) error {
+	w.eventually("the objects have the text "+text, func(ctx context.Context) error {
 		config := &corev1.ConfigMap{ObjectMeta: w.Named("memcached-config")}
 		if err := w.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
 			return err

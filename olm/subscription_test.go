@@ -157,6 +157,7 @@ func (w *world) losesItsPlan(sub *v1alpha1.Subscription, before *appsv1.Deployme
 	w.Helper()
 	plan := w.planOf(second)
 	w.patch(sub, `{"metadata":{"annotations":{"operon.dev/paused":"true"}}}`)
+	w.quiet() // until the manager knows that the Subscription is paused
 	w.Must(w.Delete(w.Context(), plan))
 	w.AwaitGone(plan)
 	w.patch(sub, `{"metadata":{"annotations":{"operon.dev/paused":null}}}`)
@@ -239,7 +240,7 @@ func TestPlanOfALostStatus(t *testing.T) {
 // awaitState waits until the Subscription has installed a version and has a state.
 func (w *world) awaitState(want string) {
 	w.Helper()
-	localtest.Eventually(w.T, "the Subscription is "+want, func(ctx context.Context) error {
+	w.eventually("the Subscription is "+want, func(ctx context.Context) error {
 		sub := &v1alpha1.Subscription{}
 		if err := w.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: "memcached"}, sub); err != nil {
 			return err

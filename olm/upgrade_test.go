@@ -60,6 +60,7 @@ func TestUpgradeThatIsGivenUp(t *testing.T) {
 	}
 
 	w.upgradeable(first, metav1.ConditionFalse)
+	w.quiet() // the manager learns of it from another watch than of the approval
 	w.approve(plan)
 	if held := w.awaitPlan(plan.Name, v1alpha1.PlanInstalling); !strings.Contains(held.Status.Message, "The operator "+first+" is not upgradeable: busy") {
 		t.Errorf("the message of the plan is %q", held.Status.Message)

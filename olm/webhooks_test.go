@@ -50,6 +50,7 @@ const hooked = `
     rules: [{apiGroups: [$GROUP], apiVersions: ["*"], operations: [CREATE], resources: [memcacheds]}]
     failurePolicy: Fail
     sideEffects: None
+    timeoutSeconds: 30
     admissionReviewVersions: [v1]
   - type: MutatingAdmissionWebhook
     generateName: mmemcached.$GROUP
@@ -59,6 +60,7 @@ const hooked = `
     rules: [{apiGroups: [$GROUP], apiVersions: ["*"], operations: [CREATE], resources: [memcacheds]}]
     failurePolicy: Fail
     sideEffects: None
+    timeoutSeconds: 30
     admissionReviewVersions: [v1]
   - type: ConversionWebhook
     generateName: cmemcached.$GROUP
@@ -225,7 +227,7 @@ func (h *hooks) requirements() []client.Object {
 func (h *hooks) redirect() {
 	h.Helper()
 	service := &corev1.Service{ObjectMeta: h.Named(serviceName)}
-	localtest.Eventually(h.T, "the Service", func(ctx context.Context) error {
+	h.eventually("the Service", func(ctx context.Context) error {
 		return h.Patch(ctx, service, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"type":"ExternalName","externalName":"localhost"}}`)))
 	})
 }

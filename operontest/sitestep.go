@@ -28,6 +28,7 @@ func (s *site[T]) play(ctx context.Context, step Step[T]) error {
 	}
 	s.known = append(s.known, step.Expect.Events...)
 	var last verdict
+	var failed error // the last request
 	var written []string
 	still := time.Now()
 	err := wait.PollUntilContextTimeout(ctx, timing.interval, s.patience+step.Wait, true, func(ctx context.Context) (bool, error) {
@@ -37,17 +38,22 @@ func (s *site[T]) play(ctx context.Context, step Step[T]) error {
 		if len(s.ended) > 0 {
 			return false, errors.New("the operator has ended")
 		}
+		began := time.Now()
 		found, err := s.judge(ctx, step.Expect, written)
 		if err != nil {
-			return false, err
+			if ctx.Err() == nil || failed == nil {
+				failed = err
+			}
+			return false, nil // a busy API server may reject a request
 		}
-		last = found
-		return len(found.unexpected) > 0 || len(found.missing) == 0 && time.Since(still) > timing.quiet, nil
+		last, failed = found, nil
+		enough := max(timing.quiet, 20*time.Since(began)) // more where requests take long: a watch may be late
+		return len(found.unexpected) > 0 || len(found.missing) == 0 && time.Since(still) > enough, nil
 	})
 	if wrong := last.all(); len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "\n"))
+		return errors.Join(errors.New(strings.Join(wrong, "\n")), failed)
 	}
-	return err
+	return errors.Join(err, failed)
 }
 
 // begin begins a step with the current state of the object.

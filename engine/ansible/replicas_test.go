@@ -34,12 +34,14 @@ func TestReplicasRunRoles(t *testing.T) {
 `)
 	first, _ := m.Start()
 	second, _ := m.Start()
+	var table shardtable.Table
 	m.Eventually("each replica to hold two shards", func(ctx context.Context) error {
 		lease := &coordinationv1.Lease{}
 		if err := m.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: "engine-test-shards"}, lease); err != nil {
 			return err
 		}
-		table, err := shardtable.Parse(lease.Annotations[shard.TableAnnotation])
+		var err error
+		table, err = shardtable.Parse(lease.Annotations[shard.TableAnnotation])
 		held := map[string]int{}
 		for _, holder := range table.Holders {
 			held[holder]++
@@ -49,9 +51,11 @@ func TestReplicasRunRoles(t *testing.T) {
 		}
 		return nil
 	})
-	names := []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
-	for _, name := range names {
-		m.Add(name, nil)
+	var names []string
+	for served := map[string]bool{}; len(names) < 10 || len(served) < 2; { // the UIDs of ten objects may all belong to one replica
+		name := fmt.Sprint("stall-", len(names))
+		served[table.Holders[table.SlotOf(m.Add(name, nil).GetUID())]] = true
+		names = append(names, name)
 	}
 	for _, name := range names {
 		m.EventuallyData(name, "name", name)
@@ -146,7 +150,7 @@ func TestRunOfARemovedFinalizer(t *testing.T) {
 // Runs that are in progress when the operator stops may come to their end, and no others begin.
 func TestGracefulShutdown(t *testing.T) {
 	t.Parallel()
-	m := newMarketWith(t, func() *ansible.Engine { return &ansible.Engine{GracefulShutdown: time.Minute} })
+	m := newMarketWith(t, func() *ansible.Engine { return &ansible.Engine{GracefulShutdown: 4 * time.Minute} })
 	marks := t.TempDir()
 	m.Write("watches.yaml", "- {group: market.example.com, version: v1, kind: Stall, role: stall, maxConcurrentReconciles: 1}\n")
 	m.Write("roles/stall/tasks/main.yml", `

@@ -109,7 +109,7 @@ func TestHooksOfSeveralEvents(t *testing.T) {
 	s.AwaitReady("one")
 	s.EventuallyGone(&batchv1.Job{ObjectMeta: s.Named("one-both")})
 	s.EventuallyGone(&corev1.ServiceAccount{ObjectMeta: s.Named("one-account")})
-	if jobs, accounts := created(seen.Writes(), "/jobs"), created(seen.Writes(), "/serviceaccounts"); jobs != 3 || accounts != 2 {
+	if jobs, accounts := seen.Created("/jobs"), seen.Created("/serviceaccounts"); jobs != 3 || accounts != 2 {
 		t.Errorf("%d Jobs and %d ServiceAccounts were created, want 3 and 2", jobs, accounts)
 	}
 	s.Must(s.Delete(t.Context(), s.New("one", nil)))
@@ -119,17 +119,6 @@ func TestHooksOfSeveralEvents(t *testing.T) {
 	if image := job.Spec.Template.Spec.Containers[0].Image; image != "drop" {
 		t.Errorf("the Job that is left has the image %s, want that of the hook of the deletion", image)
 	}
-}
-
-// created returns the number of requests that create an object.
-func created(requests []string, path string) int {
-	count := 0
-	for _, request := range requests {
-		if strings.HasPrefix(request, "POST") && strings.Contains(request, path) {
-			count++
-		}
-	}
-	return count
 }
 
 // place returns the index of the first request that contains a text.

@@ -69,9 +69,14 @@ func TestFromVersion1(t *testing.T) {
 	is(t, c, s, "it to be upgraded", func() bool {
 		return recorded(s.Status, version) && s.Spec.Host == "old.example.com" && s.Spec.Replicas == 3 && s.Spec.Pages["robots.txt"] == "User-agent: *"
 	})
-	if err := c.Patch(t.Context(), s, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"protected":true}}`))); err != nil {
-		t.Fatal(err)
+	protect := func(is bool) {
+		t.Helper()
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"protected":%t}}`, is))
+		if err := answered(t, func(ctx context.Context) error { return c.Patch(ctx, s, patch) }); err != nil {
+			t.Fatal(err)
+		}
 	}
+	protect(true)
 	is(t, c, old, "the older version to be served", func() bool {
 		return old.Spec.Hostname == "old.example.com" && old.Spec.Servers == 3 && old.Annotations["web.example.com/protected"] == "true"
 	})
@@ -79,9 +84,7 @@ func TestFromVersion1(t *testing.T) {
 	is(t, c, definition, "the older version to be stored no more", func() bool {
 		return slices.Equal(definition.Status.StoredVersions, []string{"v1"})
 	})
-	if err := c.Patch(t.Context(), s, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"protected":false}}`))); err != nil {
-		t.Fatal(err)
-	}
+	protect(false)
 }
 
 // recorded reports whether the given version of the operator was the last one that managed a site.

@@ -19,8 +19,8 @@ type client struct {
 	lines *bufio.Reader
 }
 
-// patience is the timeout for a response of the server.
-const patience = 10 * time.Second
+// patience is the timeout for a response of the server, which takes long on a busy machine.
+const patience = time.Minute
 
 func newClient(conn net.Conn) *client { return &client{conn: conn, lines: bufio.NewReader(conn)} }
 

@@ -46,9 +46,7 @@ func TestEgress(t *testing.T) {
 		{[]string{"get", "http://" + sixName}, "network is unreachable"},
 		{[]string{"ask", worldAddress + ":9"}, "no route to host"},
 	} {
-		if r := h.run(append([]string{"kubectl", "exec", "inside", "--", "/app"}, c.args...)...); !strings.Contains(r.stdout+r.stderr, c.want) {
-			t.Errorf("%q: %+v, want %q", c.args, r, c.want)
-		}
+		h.prints(c.want, c.args...)
 	}
 	// The client gives up after a while, and the machine may be slow.
 	h.await("a name is answered slowly", shows("1 <nil>"), "exec", "inside", "--", "/app", "send", slowName+":4000", "1")
@@ -57,6 +55,18 @@ func TestEgress(t *testing.T) {
 		t.Errorf("of a registry's image: %q", log)
 	}
 	h.await("that without credentials there is no image", shows("authorization failed"), "get", "pod", "stranger", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.message}")
+}
+
+// prints checks what the program in the pod inside prints. It gets three attempts: on a slow machine, a connection may time out.
+func (h *home) prints(want string, args ...string) {
+	h.t.Helper()
+	var r result
+	for range 3 {
+		if r = h.run(append([]string{"kubectl", "exec", "inside", "--", "/app"}, args...)...); strings.Contains(r.stdout+r.stderr, want) {
+			return
+		}
+	}
+	h.t.Errorf("%q: %+v, want %q", args, r, want)
 }
 
 // keep pushes an image to a registry that requires credentials, bypassing the credential check.

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/operon-framework/operon/cluster/internal/sim"
 )
@@ -192,7 +194,7 @@ func TestFailuresByAnnotation(t *testing.T) {
 		annotation: sim.FailAnnotation, value: sim.FailCrashLoop,
 		reason: "BackOff", event: "Back-off restarting failed container app in pod web",
 		shows: func(pod *corev1.Pod) bool {
-			return waitsFor("CrashLoopBackOff")(pod) && pod.Status.ContainerStatuses[0].RestartCount == 1 &&
+			return waitsFor("CrashLoopBackOff")(pod) && pod.Status.ContainerStatuses[0].RestartCount >= 1 &&
 				pod.Status.ContainerStatuses[0].LastTerminationState.Terminated.ExitCode == 1
 		},
 	}, {
@@ -266,21 +268,47 @@ func TestCrashingPodRestartsWhenItsBackoffIsOver(t *testing.T) {
 	simulate(t)
 	namespace := newNamespace(t)
 	createPod(t, namespace, map[string]string{sim.FailAnnotation: sim.FailCrashLoop}, podSpec())
-	pod := awaitPod(t, namespace, "crashing", waitsFor("CrashLoopBackOff"))
-	status := pod.Status.ContainerStatuses
-	if message := status[0].State.Waiting.Message; !strings.HasPrefix(message, "back-off 10s ") {
-		t.Errorf("message %q: want a back-off of 10s", message)
-	}
+	wantBackoff(t, awaitPod(t, namespace, "crashing", waitsFor("CrashLoopBackOff")))
 	// The back-off is too long for a test, so the status records an earlier time of the crash.
-	status[0].LastTerminationState.Terminated.FinishedAt = metav1.NewTime(time.Now().Add(-time.Minute))
-	if _, err := plane.client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+	before := changeStatus(t, namespace, func(status *corev1.PodStatus) {
+		status.ContainerStatuses[0].LastTerminationState.Terminated.FinishedAt = metav1.NewTime(time.Now().Add(-time.Hour))
+	})
+	wantBackoff(t, before)
+	wantBackoff(t, awaitPod(t, namespace, "restarted", func(pod *corev1.Pod) bool {
+		return pod.Status.ContainerStatuses[0].RestartCount > before.Status.ContainerStatuses[0].RestartCount
+	}))
+}
+
+// wantBackoff checks the back-off that a crashing pod shows. It doubles with each restart, up to five minutes.
+func wantBackoff(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	container := pod.Status.ContainerStatuses[0]
+	backoff := 10 * time.Second
+	for range container.RestartCount - 1 {
+		backoff = min(2*backoff, 5*time.Minute)
+	}
+	if want := fmt.Sprintf("back-off %s ", backoff); !strings.HasPrefix(container.State.Waiting.Message, want) {
+		t.Errorf("message %q after %d restarts: want %q", container.State.Waiting.Message, container.RestartCount, want)
+	}
+}
+
+// changeStatus changes the status of the pod, which the simulation may write at the same time.
+func changeStatus(t *testing.T, namespace string, change func(*corev1.PodStatus)) (changed *corev1.Pod) {
+	t.Helper()
+	pods := plane.client.CoreV1().Pods(namespace)
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		pod, err := pods.Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(&pod.Status)
+		changed, err = pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	pod = awaitPod(t, namespace, "restarted", func(pod *corev1.Pod) bool { return pod.Status.ContainerStatuses[0].RestartCount > 1 })
-	again := pod.Status.ContainerStatuses[0]
-	if want := map[int32]string{2: "back-off 20s ", 3: "back-off 40s "}[again.RestartCount]; !strings.HasPrefix(again.State.Waiting.Message, want) {
-		t.Errorf("message %q after %d restarts: want %q", again.State.Waiting.Message, again.RestartCount, want)
-	}
+	return changed
 }
 
 func TestStartAfterHoldsAPodBack(t *testing.T) {
@@ -306,10 +334,9 @@ func TestReadinessGateHoldsAPodUnready(t *testing.T) {
 	if got := condition(pod, corev1.PodReady); got.Status != corev1.ConditionFalse || got.Reason != "ReadinessGatesNotReady" {
 		t.Errorf("Ready is %+v: want False because of the gate", got)
 	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: "example.com/attached", Status: corev1.ConditionTrue})
-	if _, err := plane.client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	changeStatus(t, namespace, func(status *corev1.PodStatus) {
+		status.Conditions = append(status.Conditions, corev1.PodCondition{Type: "example.com/attached", Status: corev1.ConditionTrue})
+	})
 	awaitPod(t, namespace, "ready", ready)
 }
 

@@ -71,6 +71,9 @@ func TestStopAndStartAgain(t *testing.T) {
 	createPod(t, namespace, nil, podSpec())
 	before := awaitPod(t, namespace, "ready", ready)
 	address := endpoint(t.Context(), t)
+	if goroutines(t) == "" {
+		t.Error("no goroutine of a running simulation is found, so the end of all proves nothing")
+	}
 
 	cancel()
 	first.Wait()
@@ -113,7 +116,7 @@ func goroutines(t *testing.T) string {
 	}
 	var ours []string
 	for stack := range strings.SplitSeq(stacks.String(), "\n\n") {
-		if strings.Contains(stack, "operon/cluster/sim.") && !strings.Contains(stack, "testing.tRunner(") {
+		if strings.Contains(stack, "operon/cluster/internal/sim.") && !strings.Contains(stack, "testing.tRunner(") {
 			ours = append(ours, stack)
 		}
 	}

@@ -112,6 +112,8 @@ type Requests struct {
 	mu   sync.Mutex
 	all  []string
 	last time.Time
+	// created are the paths of the requests that created an object.
+	created []string
 }
 
 func (r *Requests) wrap(next http.RoundTripper) http.RoundTripper {
@@ -122,7 +124,13 @@ func (r *Requests) wrap(next http.RoundTripper) http.RoundTripper {
 			r.last = time.Now()
 			r.mu.Unlock()
 		}
-		return next.RoundTrip(request)
+		response, err := next.RoundTrip(request)
+		if err == nil && response.StatusCode == http.StatusCreated {
+			r.mu.Lock()
+			r.created = append(r.created, request.URL.Path)
+			r.mu.Unlock()
+		}
+		return response, err
 	})
 }
 
@@ -154,6 +162,19 @@ func (r *Requests) Writes() []string {
 		}
 	}
 	return writes
+}
+
+// Created returns the number of objects that were created at paths that contain a text. An operator may try to create an object
+// that exists, because it does not know it yet.
+func (r *Requests) Created(path string) (count int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, created := range r.created {
+		if strings.Contains(created, path) {
+			count++
+		}
+	}
+	return count
 }
 
 // Quiet waits until the operator has sent requests and then none for two seconds, or longer on a slow machine, and fails the

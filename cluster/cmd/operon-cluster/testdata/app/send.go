@@ -13,8 +13,12 @@ import (
 	"time"
 )
 
-// patience is how long an answer may take.
-const patience = 30 * time.Second
+// patience is how long an answer may take. An answer by UDP gets less time: the next attempt of a test comes from another port, to
+// which the node applies its current rules.
+const (
+	patience = 2 * time.Minute
+	asking   = 30 * time.Second
+)
 
 func number(text string) int {
 	n, err := strconv.Atoi(text)
@@ -45,6 +49,7 @@ func many(address string, count int) {
 	}
 	answered := 0
 	for _, conn := range all {
+		expire(conn) // again, because the others have taken time
 		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 			log.Fatal(err)
 		}
@@ -59,7 +64,7 @@ func many(address string, count int) {
 func ask(address string) {
 	conn := connect("udp", address)
 	answer := make([]byte, 1500)
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(asking); ; {
 		if _, err := conn.Write([]byte("x")); err != nil {
 			log.Fatal(err)
 		}
@@ -83,8 +88,13 @@ func connect(network, address string) net.Conn {
 	if err != nil {
 		log.Fatal(err)
 	}
+	expire(conn)
+	return conn
+}
+
+// expire makes reads and writes fail when an answer takes too long from now on.
+func expire(conn net.Conn) {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		log.Fatal(err)
 	}
-	return conn
 }
