@@ -28,7 +28,6 @@ func (s *site[T]) play(ctx context.Context, step Step[T]) error {
 	}
 	s.known = append(s.known, step.Expect.Events...)
 	var last verdict
-	var failed error // the last request
 	var written []string
 	still := time.Now()
 	err := wait.PollUntilContextTimeout(ctx, timing.interval, s.patience+step.Wait, true, func(ctx context.Context) (bool, error) {
@@ -40,20 +39,20 @@ func (s *site[T]) play(ctx context.Context, step Step[T]) error {
 		}
 		began := time.Now()
 		found, err := s.judge(ctx, step.Expect, written)
-		if err != nil {
-			if ctx.Err() == nil || failed == nil {
-				failed = err
-			}
-			return false, nil // a busy API server may reject a request
+		if err != nil && ctx.Err() == nil {
+			found, err = verdict{missing: []string{err.Error()}}, nil // for now: a busy API server may reject a request
 		}
-		last, failed = found, nil
-		enough := max(timing.quiet, 20*time.Since(began)) // more where requests take long: a watch may be late
+		if err != nil {
+			return false, err
+		}
+		last = found
+		enough := max(timing.quiet, 20*time.Since(began)) // more where requests take long, because watches are late there
 		return len(found.unexpected) > 0 || len(found.missing) == 0 && time.Since(still) > enough, nil
 	})
 	if wrong := last.all(); len(wrong) > 0 {
-		return errors.Join(errors.New(strings.Join(wrong, "\n")), failed)
+		return errors.New(strings.Join(wrong, "\n"))
 	}
-	return errors.Join(err, failed)
+	return err
 }
 
 // begin begins a step with the current state of the object.
@@ -66,11 +65,8 @@ func (s *site[T]) begin() {
 // judge returns the deviations from the expectation so far.
 func (s *site[T]) judge(ctx context.Context, e Expect[T], written []string) (verdict, error) {
 	events, err := s.events(ctx)
-	if err != nil {
-		return verdict{}, err
-	}
-	gone, err := s.gone(ctx)
-	if err != nil {
+	gone, unknown := s.gone(ctx)
+	if err := errors.Join(err, unknown); err != nil {
 		return verdict{}, err
 	}
 	s.mu.Lock()

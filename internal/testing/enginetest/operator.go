@@ -164,8 +164,8 @@ func (r *Requests) Writes() []string {
 	return writes
 }
 
-// Created returns the number of objects that were created at paths that contain a text. An operator may try to create an object
-// that exists, because it does not know it yet.
+// Created returns the number of objects that were created at paths that contain a text. A request to create an object that exists
+// does not count: an operator sends it if its watch is late.
 func (r *Requests) Created(path string) (count int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
