@@ -154,24 +154,10 @@ func TestLeaseWithALostResponse(t *testing.T) {
 		}
 		return nil, problem
 	}
-	var mu sync.Mutex
-	var all []string
-	stage := newStageThrough(t, send, runner.Settings{Operator: runner.Function(func(ctx context.Context, access runner.Access) error {
-		leases, err := leasesOf(ctx, access)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		all = append(all, leases)
-		mu.Unlock()
-		return boxOperator{}.run(ctx, access)
-	})})
-	checkLife(t, carry(t, stage, life, fault.Fault{Kind: fault.Kill, Moment: fault.Effect, On: fault.Match{Verb: "create", Resource: "configmaps"}}))
-	mu.Lock()
-	defer mu.Unlock()
-	if want := []string{"", "leader held by \"second\", record of boxes held by \"\", "}; !slices.Equal(all, want) {
-		t.Errorf("the instances find the leases %q, want %q", all, want)
-	}
+	findsLeases(t, func(operator runner.Operator) *runner.Stage {
+		return newStageThrough(t, send, runner.Settings{Operator: operator})
+	},
+		"leader held by \"second\", record of boxes held by \"\", ")
 }
 
 // A failed request of the operator is not repeated, also if the operator has the permissions of the session.
