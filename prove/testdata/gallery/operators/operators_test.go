@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,7 +77,9 @@ func TestOperatorsWorkAsLongAsNothingGoesWrong(t *testing.T) {
 			t.Parallel()
 			env := localtest.Shared(t)
 			for _, o := range lane[i] {
-				t.Run(o.Name, func(t *testing.T) { play(t, env, o) })
+				if !t.Run(o.Name, func(t *testing.T) { play(t, env, o) }) {
+					env = localtest.Shared(t) // a namespace without what the failed test left
+				}
 			}
 		})
 	}
@@ -106,6 +109,7 @@ type stage struct {
 	client   client.Client
 	samples  []*unstructured.Unstructured
 	requests atomic.Int64
+	ended    chan error // of the operator that runs
 
 	// cache is that of the operator that runs, and others holds back what its watches show, but for those of the gallery's kinds.
 	cache  client.Reader
@@ -153,6 +157,8 @@ func (s *stage) start() (stop func()) {
 		})
 	})
 	options := s.operator.Options(s.Namespace)
+	// On a busy machine, requests of seconds are nothing that went wrong: an operator that loses its Lease ends.
+	options.LeaseDuration, options.RenewDeadline = ptr.To(6*time.Minute), ptr.To(5*time.Minute)
 	var working <-chan struct{}
 	options.Logger, working = untilWork()
 	m, err := ctrl.NewManager(s.others.Config(&config), options)
@@ -161,22 +167,32 @@ func (s *stage) start() (stop func()) {
 	s.cache = m.GetCache()
 	ctx, cancel := context.WithCancel(s.Context())
 	ended := make(chan error, 1)
+	s.ended = ended
 	go func() { ended <- m.Start(ctx) }()
 	localtest.Eventually(s.T, "the operator to be at work", func(context.Context) error {
+		s.runs()
 		select {
 		case <-working:
 			return nil
-		case err := <-ended:
-			s.Fatalf("the operator ended with %v", err)
 		default:
+			return errors.New("it starts")
 		}
-		return errors.New("it starts")
 	})
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {
 			s.Errorf("the operator ended with %v", err)
 		}
+	}
+}
+
+// runs fails if the operator has ended by itself.
+func (s *stage) runs() {
+	s.Helper()
+	select {
+	case err := <-s.ended:
+		s.Fatalf("the operator ended with %v", err)
+	default:
 	}
 }
 
@@ -206,6 +222,7 @@ func (s *stage) create() {
 func (s *stage) subject() *unstructured.Unstructured { return s.samples[len(s.samples)-1].DeepCopy() }
 
 func (s *stage) ready(ctx context.Context) error {
+	s.runs()
 	subject := s.subject()
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(subject), subject); err != nil {
 		return err
