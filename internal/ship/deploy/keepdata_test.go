@@ -265,13 +265,13 @@ func TestConversionWithoutTheOperator(t *testing.T) {
 		t.Error("it was asked whether to delete what cannot be listed")
 	}
 	f.mustDeploy(t, func(o *deploy.Options) { o.UnsafeCRDs = true })
-	if _, err := f.gadgets().Get(t.Context(), "old", metav1.GetOptions{}); err != nil {
-		t.Error(err)
-	}
-	stored := schema.GroupVersionResource{Group: f.group, Version: "v2", Resource: "gadgets"}
-	if _, err := dynamic.NewForConfigOrDie(f.env.Config).Resource(stored).Namespace(f.env.Namespace).Get(t.Context(), "old", metav1.GetOptions{}); err != nil {
-		t.Error(err)
-	}
+	stored := dynamic.NewForConfigOrDie(f.env.Config).Resource(schema.GroupVersionResource{Group: f.group, Version: "v2", Resource: "gadgets"}).Namespace(f.env.Namespace)
+	// API servers learn of another conversion with a delay.
+	localtest.Eventually(t, "both versions to be served", func(ctx context.Context) error {
+		_, asCreated := f.gadgets().Get(ctx, "old", metav1.GetOptions{})
+		_, asStored := stored.Get(ctx, "old", metav1.GetOptions{})
+		return errors.Join(asCreated, asStored)
+	})
 }
 
 // addVersion adds a version to the project's CRD, in which objects are stored from now on.
