@@ -32,24 +32,65 @@ func TestOnlyOnePlaceWritesStatus(t *testing.T) {
 	}
 }
 
-// writesStatus reports whether a function calls Status() and then Patch, Update or Apply.
+// statusCallers are the only functions of package reconcile that have a status written: the steps report and journal.
+var statusCallers = []string{"journal.go: patchStatus", "report.go: writeStatus", "report.go: writeStatus", "status.go: patchStatus"}
+
+// TestOnlyTwoStepsHaveAStatusWritten checks what docs/architecture.md says about who writes the status.
+func TestOnlyTwoStepsHaveAStatusWritten(t *testing.T) {
+	t.Parallel()
+	var callers []string
+	for _, p := range sources(t) {
+		if p.dir != "internal/runtime/reconcile" {
+			continue
+		}
+		for _, file := range p.files {
+			name, _, _ := strings.Cut(path.Base(place(file.Package)), ":")
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				if called, ok := call.Fun.(*ast.SelectorExpr); ok && (called.Sel.Name == "patchStatus" || called.Sel.Name == "writeStatus") {
+					callers = append(callers, name+": "+called.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+	if slices.Sort(callers); !slices.Equal(callers, statusCallers) {
+		t.Errorf("a status is written for %q, want %q", callers, statusCallers)
+	}
+}
+
+// writesStatus reports whether a function calls Status(), or SubResource("status"), and then Patch, Update or Apply, or keeps the writer.
 func writesStatus(f *ast.FuncDecl) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
-		outer, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		call, ok := outer.X.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		if inner, ok := call.Fun.(*ast.SelectorExpr); ok && inner.Sel.Name == "Status" && len(call.Args) == 0 &&
-			(outer.Sel.Name == "Patch" || outer.Sel.Name == "Update" || outer.Sel.Name == "Apply") {
-			found = true
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			found = found || isStatusWriter(n.X) && (n.Sel.Name == "Patch" || n.Sel.Name == "Update" || n.Sel.Name == "Apply")
+		case *ast.AssignStmt:
+			found = found || slices.ContainsFunc(n.Rhs, isStatusWriter)
 		}
 		return true
 	})
 	return found
+}
+
+// isStatusWriter reports whether an expression is a call of Status() or SubResource("status").
+func isStatusWriter(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	called, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	if len(call.Args) == 0 {
+		return called.Sel.Name == "Status"
+	}
+	name, ok := call.Args[0].(*ast.BasicLit)
+	return ok && called.Sel.Name == "SubResource" && name.Value == `"status"`
 }
 
 // partsOf returns the fields of a pass in which the list of steps stores results: the first arguments of into.
@@ -190,4 +231,32 @@ var simulations = map[string]bool{
 	"durable/steps/made_test.go":           true,
 	"internal/runtime/action/turn_test.go": true,
 	"internal/runtime/apply/apply_test.go": true,
+}
+
+// TestGitRunsWithoutConfiguration checks what docs/security.md says: repositories of strangers can make git run programs, which package git turns off.
+func TestGitRunsWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, p := range sources(t) {
+		if p.dir == "internal/tools/git" || holds("bench", p.dir) { // benchmarks look at this repository alone
+			continue
+		}
+		for _, file := range p.files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				called, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok || called.Sel.Name != "Command" && called.Sel.Name != "CommandContext" {
+					return true
+				}
+				for _, argument := range call.Args {
+					if program, ok := argument.(*ast.BasicLit); ok && program.Value == `"git"` {
+						t.Errorf("%s: run git through internal/tools/git", place(n.Pos()))
+					}
+				}
+				return true
+			})
+		}
+	}
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -85,6 +87,35 @@ func TestCatalogThatOnlyTheLeaderHasRead(t *testing.T) {
 		if err := r.follow(t.Context(), followed); err != nil || len(followed) != len(now) || (r.Catalogs.Of(&all[0]) == nil) != (len(now) == 0) {
 			t.Errorf("of %d, %v are followed, error %v", len(now), followed, err)
 		}
+	}
+}
+
+// A catalog that this replica cannot read does not hide the packages of the others, and is read as soon as that is possible.
+func TestACatalogThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	registry := registrytest.New(t)
+	all := make(sources, 2)
+	for i, name := range []string{"broken", "shop"} {
+		all[i].Namespace, all[i].Name, all[i].UID, all[i].Status.Digest = "shops", name, types.UID(name), "first"
+		all[i].Spec.Image = registry.Push(name+":1", map[string]string{"configs/catalog.json": shop})
+		all[i].Status.ConnectionState = &v1alpha1.ConnectionState{LastObservedState: v1alpha1.StateReady}
+	}
+	readable := all[0].Spec.Image
+	all[0].Spec.Image += "-lost"
+	r := &Reader{Catalogs: &catalogs.Catalogs{Images: pulled.New(t.TempDir(), pulled.DefaultLimits)}, sources: all}
+	followed := map[client.ObjectKey]string{}
+	if err := r.follow(t.Context(), followed); err == nil || !strings.Contains(err.Error(), "CatalogSource shops/broken: ") {
+		t.Errorf("the error is %v", err)
+	}
+	if found, err := r.List(t.Context(), "shops"); err != nil || len(found) != 1 || found[0].Status.CatalogSource != "shop" {
+		t.Errorf("there are %+v, error %v", found, err)
+	}
+	all[0].Spec.Image = readable
+	if err := r.follow(t.Context(), followed); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := r.List(t.Context(), "shops"); err != nil || len(found) != 2 {
+		t.Errorf("when it can be read, there are %+v, error %v", found, err)
 	}
 }
 
