@@ -151,14 +151,22 @@ func (w *world) refused(state *olm.State, plan *olm.InstallPlan) {
 	}
 }
 
-// upgrade approves a plan and waits until its version runs.
+// upgrade approves a plan and waits until its version runs, although the API server does not answer the first request in time.
 func (w *world) upgrade(connection *kube.Client, plan *olm.InstallPlan, version string) {
 	w.Helper()
 	approved, err := change.Approve(w.Context(), connection, plan)
 	w.Must(err)
 	ctx, cancel := context.WithTimeout(w.Context(), localtest.Patience)
 	defer cancel()
-	w.Must(change.Await(ctx, connection, w.Namespace, "memcached", version, func(string) {}))
+	config := rest.CopyConfig(w.Config)
+	config.Wrap(firstTimesOut)
+	busy, err := kube.New(config, "operon-olm")
+	w.Must(err)
+	var told []string
+	w.Must(change.Await(ctx, busy, w.Namespace, "memcached", version, func(line string) { told = append(told, line) }))
+	if len(told) == 0 || !strings.HasPrefix(told[0], "the API server is unavailable: ") {
+		w.Errorf("the first lines are %q", told)
+	}
 	if !approved || w.AwaitPhase(version, v1alpha1.PhaseSucceeded, "") == nil {
 		w.Errorf("approved is %v", approved)
 	}

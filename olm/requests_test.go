@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +12,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -182,4 +185,19 @@ func TestDeclaredPermissions(t *testing.T) {
 			t.Errorf("the rule %+v is not limited", rule)
 		}
 	}
+}
+
+// firstTimesOut answers the first request as a busy API server does.
+func firstTimesOut(next http.RoundTripper) http.RoundTripper {
+	var requests atomic.Int64
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if requests.Add(1) > 1 {
+			return next.RoundTrip(request)
+		}
+		status := apierrors.NewTimeoutError("unable to return a response in the time allotted", 0).Status()
+		status.APIVersion, status.Kind = "v1", "Status"
+		body, err := json.Marshal(status)
+		header := http.Header{"Content-Type": {"application/json"}}
+		return &http.Response{StatusCode: http.StatusGatewayTimeout, Header: header, Body: io.NopCloser(bytes.NewReader(body)), Request: request}, err
+	})
 }

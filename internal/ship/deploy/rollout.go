@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"slices"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operon-framework/operon/internal/core/readiness"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 const (
@@ -58,7 +56,7 @@ func (r *rollout) wait(ctx context.Context) error {
 		if done {
 			return nil
 		}
-		if err != nil && ctx.Err() == nil && !passing(err) {
+		if err != nil && ctx.Err() == nil && !kube.Unavailable(err) {
 			return err
 		}
 		r.unread = err
@@ -68,16 +66,6 @@ func (r *rollout) wait(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-}
-
-// passing reports whether the API server may answer again later: it is restarted, has no leader of etcd, or is busy.
-func passing(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		var network net.Error
-		return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
-	}
-	return status.Status().Code >= http.StatusInternalServerError || apierrors.IsTooManyRequests(err)
 }
 
 // late returns the error after the timeout.

@@ -1,5 +1,5 @@
-// Package kube reads and writes objects of any kind in a cluster. Every tool that writes objects to a cluster uses it, so
-// that all objects are written in the same way:
+// Package kube reads and writes objects of any kind in a cluster. The tools that install objects of manifests use it, so
+// that these are written in the same way:
 //
 //   - by server-side apply that takes over conflicting fields and validates all fields strictly,
 //     under the tool's own field manager;

@@ -41,7 +41,8 @@ func Approve(ctx context.Context, client *kube.Client, plan *olm.InstallPlan) (b
 }
 
 // Await waits until a version of a Subscription runs and nothing of the version before is left. It tells what it waits for whenever that
-// changes. It fails at once if the plan fails, or if the plan of a dependency waits for approval.
+// changes. It fails at once if the plan fails, or if the plan of a dependency waits for approval. While the API server is unavailable, it
+// continues to wait.
 func Await(ctx context.Context, client *kube.Client, namespace, subscription, version string, tell func(string)) error {
 	tick := time.NewTicker(timing.interval)
 	defer tick.Stop()
@@ -50,6 +51,8 @@ func Await(ctx context.Context, client *kube.Client, namespace, subscription, ve
 		switch {
 		case ctx.Err() != nil:
 			return waited(ctx, last)
+		case kube.Unavailable(err):
+			why = "the API server is unavailable: " + err.Error()
 		case err != nil || done:
 			return err
 		}
