@@ -14,5 +14,5 @@ var timing = struct{ interval, reportInterval, resumeInterval, refusedFor time.D
 	resumeInterval: 5 * time.Second,
 
 	// refusedFor is the time for which a rejected deletion that Retry accepts is repeated.
-	refusedFor: 20 * time.Second,
+	refusedFor: time.Minute,
 }

@@ -56,8 +56,8 @@ func TestDownRemovesAllThatUpMade(t *testing.T) {
 	}
 }
 
-// What makes API servers call an operator does not remain: APIServices go when the operator is stopped, because nothing in the cluster could be
-// deleted meanwhile, and webhooks with its other objects. Those of others stay.
+// What makes API servers call an operator does not remain: APIServices, and webhooks that lead to this machine, go when the operator is stopped,
+// because nothing in the cluster could be deleted or written meanwhile, and other webhooks with its other objects. Those of others stay.
 func TestRegistrationsAreRemoved(t *testing.T) {
 	t.Parallel()
 	f := newFixtureIn(t, localtest.New(t, local.Options{})) // an APIService that nobody answers for would disturb other tests
@@ -81,11 +81,13 @@ func TestRegistrationsAreRemoved(t *testing.T) {
 		" spec: {group: %[1]s.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true, service: {name: a, namespace: %[3]s}}}"
 	const rules = "[{apiGroups: ['*'], apiVersions: ['*'], operations: [DELETE], resources: [gadgets]}]" // nobody answers when they are deleted
 	const hook = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: %s, labels: {app.kubernetes.io/managed-by: %s}}," +
-		" webhooks: [{name: a.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: %s}}, rules: %s}]}"
+		" webhooks: [{name: a.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: %s, rules: %s}]}"
 	create(apis, api, "own", f.name, f.name+"-system")
 	create(apis, api, "foreign", f.name, "elsewhere")
-	create(hooks, hook, "own", f.name, f.name+"-system", rules)
-	create(hooks, hook, "foreign", f.name, "elsewhere", "[]")
+	service := func(namespace string) string { return "{service: {name: a, namespace: " + namespace + "}}" }
+	create(hooks, hook, "own", f.name, service(f.name+"-system"), rules)
+	create(hooks, hook, "foreign", f.name, service("elsewhere"), "[]")
+	create(hooks, hook, "killed", f.name, "{url: 'https://127.0.0.1:1/gadgets'}", rules)
 	names := func(in dynamic.ResourceInterface) string {
 		t.Helper()
 		list, err := in.List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=" + f.name})

@@ -2,6 +2,7 @@ package up
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -66,17 +67,19 @@ func onThisMachine(address string) bool {
 }
 
 // unregister removes the APIServices of an operator that was stopped: while nothing answers for them, no namespace of the cluster can be deleted,
-// and no garbage is collected. The operator registers them again when it starts.
+// and no garbage is collected. It also removes the webhook configurations that lead to this machine, which an operator leaves behind if it was
+// killed: API servers may refuse all requests for its objects until they are gone. The operator registers both again when it starts.
 func (s *session) unregister(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.unregister)
 	defer cancel()
 	client, who := s.installer.Client, identityOf(s.project)
-	found, err := Registrations(ctx, client, who.name, who.namespace, true, apiServices)
-	if err == nil {
-		err = (&removal.Remover{Client: client, Gone: func(*unstructured.Unstructured) {}}).Remove(ctx, found)
+	services, err := Registrations(ctx, client, who.name, who.namespace, true, apiServices)
+	webhooks, failed := Registrations(ctx, client, who.name, "", true, CallingKinds[1:]...) // none that a Service answers for
+	if err = errors.Join(err, failed); err == nil {
+		err = (&removal.Remover{Client: client, Gone: func(*unstructured.Unstructured) {}}).Remove(ctx, append(services, webhooks...))
 	}
 	if err != nil {
-		return fmt.Errorf("remove the APIServices of the operator: %w", err)
+		return fmt.Errorf("remove the APIServices and webhooks of the operator: %w", err)
 	}
 	return nil
 }

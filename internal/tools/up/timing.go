@@ -44,8 +44,8 @@ var timing = struct {
 	// the sample. It is shorter because there are operators that create no children.
 	childless: 2 * time.Second,
 
-	// stopGrace is the maximum time for the operator to shut down.
-	stopGrace: 10 * time.Second,
+	// stopGrace is the maximum time for the operator to shut down: the grace period that Pods have by default, for which operators are written.
+	stopGrace: 30 * time.Second,
 
 	// firstPause and lastPause are the limits of the backoff before an operator that exited is restarted. The backoff is reset
 	// after the operator has run for the time steady.
