@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +33,8 @@ type Schedules struct {
 	clock clock.PassiveClock
 	// due has the due of each schedule, by its UID, while it is reconciled.
 	due sync.Map
+	// created has the time at which the last Action of a schedule was created, by the UID of the schedule, until a list contains it.
+	created sync.Map
 }
 
 // due is an Action that is to be created, and the time of the one before it.
@@ -79,7 +82,7 @@ func (s *Schedules) compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 		out.Child(plan.Due, ready)
 		s.due.Store(schedule.UID, due{plan.Due, schedule.Status.LastScheduledAt})
 	}
-	if left := plan.Last.Add(timing.catchUp).Sub(s.clock.Now()); !plan.seen && left > 0 {
+	if left := s.unlisted(schedule.UID, plan); left > 0 {
 		// A list may be older than our own writes, and objects that are not declared are deleted.
 		out.Partial()
 		out.RequeueAfter(left)
@@ -91,6 +94,24 @@ func (s *Schedules) compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 	status.Active = plan.Active
 	status.NextAt, status.LastScheduledAt = timeOf(plan.Next), timeOf(plan.Last)
 	return nil
+}
+
+// unlisted returns for how long the list may still lack the last Action, or 0. An Action may be created long after the time for which it was due.
+func (s *Schedules) unlisted(schedule types.UID, plan Plan) time.Duration {
+	now := s.clock.Now()
+	if plan.Due != nil {
+		s.created.Store(schedule, now)
+		return 0
+	}
+	if plan.seen {
+		s.created.Delete(schedule)
+		return 0
+	}
+	since := plan.Last
+	if created, ok := s.created.Load(schedule); ok && created.(time.Time).After(since) {
+		since = created.(time.Time)
+	}
+	return max(0, since.Add(timing.catchUp).Sub(now))
 }
 
 // ready means that the schedule is ready, regardless of the result of an Action.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
 )
@@ -36,6 +37,34 @@ func TestInvalidSchedules(t *testing.T) {
 		}
 		if reported, ok := errors.AsType[*ScheduleError](err); !ok || c.want == "" || !strings.HasPrefix(err.Error(), c.want) || reported.Stalled() != "InvalidSchedule" {
 			t.Errorf("%s: the error is %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// A list may lack an Action that was created just now, however long before that it was due.
+func TestAListLacksTheActionThatWasCreated(t *testing.T) {
+	t.Parallel()
+	due := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	clock := testclock.NewFakePassiveClock(due)
+	s := (&Runner{}).Schedules(clock)
+	late, unseen, seen := Plan{Last: due, Due: &v1alpha1.Action{}, seen: true}, Plan{Last: due}, Plan{Last: due, seen: true}
+	for _, step := range []struct {
+		after time.Duration // after the Action was due
+		plan  Plan
+		want  time.Duration
+	}{
+		{4 * time.Second, unseen, 6 * time.Second}, // another process created it
+		{time.Minute, unseen, 0},
+		{time.Minute, late, 0},
+		{time.Minute + time.Second, unseen, 9 * time.Second},
+		{time.Minute + 11*time.Second, unseen, 0}, // another client deleted it
+		{2 * time.Minute, late, 0},
+		{2*time.Minute + time.Second, seen, 0},
+		{2*time.Minute + 2*time.Second, unseen, 0},
+	} {
+		clock.SetTime(due.Add(step.after))
+		if got := s.unlisted("a", step.plan); got != step.want {
+			t.Errorf("after %s: %s, want %s", step.after, got, step.want)
 		}
 	}
 }
