@@ -112,7 +112,21 @@ func (f File) Write(path string) error {
 	if err := encoder.Encode(f); err != nil {
 		return err
 	}
-	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content.Bytes(), 0o600))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		err = file.Chmod(0o600) // it may have existed
+	}
+	if err == nil {
+		_, err = file.Write(content.Bytes())
+	}
+	return errors.Join(err, file.Close())
 }
 
 // Absolute returns the target with absolute paths, so that it means the same in every working directory.

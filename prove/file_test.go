@@ -29,6 +29,12 @@ func TestFileIsReadAsItWasWritten(t *testing.T) {
 	if err := want.Write(path); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // it must not stay so
+		t.Fatal(err)
+	}
+	if err := want.Write(path); err != nil {
+		t.Fatal(err)
+	}
 	got, err := prove.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
