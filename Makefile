@@ -11,10 +11,12 @@ TIMEOUT = 40m
 SHORT = -short
 # go test takes the result of an earlier run if the test has the same flags, code, environment and opened files. It does not know what programs that a
 # test starts read. .ci/run sets INPUTS to a hash of all of that: a flag that skips nothing, but is another one as soon as any input is. The tests of cluster use
-# nothing outside it.
+# nothing outside it, and many others no program but the cluster: CLUSTER_INPUTS is the hash for these.
 INPUTS ?=
 CLUSTER_INPUTS ?=
-TEST_FLAGS = -vet=off -ldflags=-w $(SHORT) -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(if $(INPUTS),-skip '^$(INPUTS)$$')
+# -count=1 runs tests of which there is a result.
+COUNT ?=
+TEST_FLAGS = -vet=off -ldflags=-w $(SHORT) -p $(PACKAGES) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(COUNT) $(if $(INPUTS),-skip '^$(INPUTS)$$')
 # CI sets RERUN: tests that failed are run a second time, alone, because on a shared machine, single tests of thousands fail for lack of processor time. Both
 # runs are printed. After a data race, a panic, or more than three failures, nothing is run again.
 RERUN =
@@ -28,7 +30,7 @@ TOOLS = $(SLOWLY_RACED) ./cmd/operon ./internal/house ./internal/olm/... ./inter
 	./internal/tools/kube ./internal/tools/olm/... ./internal/tools/ports ./internal/tools/project/... ./internal/tools/projectfile ./internal/tools/removal ./internal/tools/syntax \
 	./internal/ship/build/... ./internal/ship/image/debian ./internal/ship/licenses ./internal/ship/bundle/bundlerun ./internal/ship/bundle/create ./internal/ship/bundle/images \
 	./internal/ship/catalog ./internal/ship/catalog/edit ./internal/ship/catalog/template ./internal/ship/chart ./internal/ship/dist ./internal/ship/lifecycle ./internal/ship/sbom
-# These mostly wait for operators and clusters. With the race detector, they take half of the time of all packages: make slow runs them with it. The
+# These mostly wait for operators and clusters. With the race detector, they take half of the time of all packages: make slow-raced runs them with it. The
 # packages that they use have tests of their own, which always run with it.
 SLOWLY_RACED := ./engine/ansible ./internal/ship/deploy ./internal/ship/bundle/bundletest ./internal/ship/bundle/check ./internal/tools/projecttest/... ./internal/tools/up ./operontest ./test/...
 UNRACED = ./prove/testdata/gallery/operators $(filter-out ./cmd/operon $(SLOWLY_RACED),$(TOOLS))
@@ -41,21 +43,22 @@ ALONE := ./prove ./cmd/operon-engine ./cmd/operon
 UNWATCHED := '-gcflags=all=-dwarf=false' '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0 -dwarf=false'
 # Each of these keeps two cores busy by itself. Two at a time take several times as long, with the clusters, operators and Python workers of both.
 BUSY := ./engine/helm ./internal/prove/runner ./internal/runtime/apply ./internal/runtime/reconcile ./internal/runtime/shard
+# The tests of these compile programs of this repository.
+COMPILING = $(shell go list ./prove ./internal/tools/up/process)
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS) $(BUSY) ./cmd/operon-engine)")
 REST = $(shell go list ./... | grep -vxF "$$(go list $(UNRACED) $(SLOWLY_RACED) $(BUSY) $(ALONE))")
 
-.PHONY: run prove-gallery test slow cluster lint clean binaries fuzz coverage vulncheck dist root docs olm bench $(EXAMPLES)
+.PHONY: run prove-gallery test slow slow-raced cluster raced raced-compiling lint clean binaries fuzz coverage vulncheck dist root docs olm bench $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
 
 # The programs that only tests use need no debug information either.
-test slow coverage: LINK = -ldflags=-w
+test slow slow-raced coverage: LINK = -ldflags=-w
 
 test: lint binaries ## pass the tests, except those of the target slow; RACE=-race looks for data races in the root module
 	@$(MAKE) --no-print-directory cluster
-	$(if $(RACE),$(call go_test,$(RACED),$(RACE) $(UNWATCHED)))
-	$(if $(RACE),$(call go_test,$(BUSY),-p 1 $(RACE) $(UNWATCHED)))
+	$(if $(RACE),@$(MAKE) --no-print-directory raced raced-compiling)
 	@$(MAKE) --no-print-directory root
 	@$(MAKE) --no-print-directory olm
 	@$(MAKE) --no-print-directory -j 2 $(EXAMPLES) bench
@@ -63,6 +66,15 @@ test: lint binaries ## pass the tests, except those of the target slow; RACE=-ra
 cluster: INPUTS = $(CLUSTER_INPUTS)
 cluster:
 	cd cluster && $(call go_test,./...)
+
+# The tests of these packages start no program of this repository but the cluster and themselves.
+raced: INPUTS = $(CLUSTER_INPUTS)
+raced:
+	$(call go_test,$(filter-out $(COMPILING),$(RACED)),$(RACE) $(UNWATCHED))
+	$(call go_test,$(BUSY),-p 1 $(RACE) $(UNWATCHED))
+
+raced-compiling:
+	$(call go_test,$(COMPILING),$(RACE) $(UNWATCHED))
 
 root: TIMEOUT = 75m
 root:
@@ -74,6 +86,7 @@ root:
 
 # One package at a time: linkers and clusters of several need more memory bandwidth than two cores have.
 olm $(EXAMPLES) bench: PACKAGES = 1
+olm $(filter-out examples/memcached,$(EXAMPLES)): INPUTS = $(CLUSTER_INPUTS)
 olm $(EXAMPLES) bench:
 	cd $@ && $(call go_test,./...)
 
@@ -81,9 +94,13 @@ olm $(EXAMPLES) bench:
 slow: SHORT =
 slow: PACKAGES = 1
 slow: TIMEOUT = 75m
-slow: binaries ## run the tests that take minutes each, most of them with containers; half an hour on two cores
+slow: binaries ## run the tests that take minutes each, most of them with containers: half an hour on two cores
 	$(call go_test,./prove ./internal/ship/deploy ./cmd/operon ./cmd/operon-engine,-run '^(TestGallery|TestGallerySearch|TestInContainers|TestMySQLClusterWalkthrough|TestMySQLClusterHelmWalkthrough|TestMemcachedOLMWalkthrough|TestOtherPlatforms|TestProjectsOfOperatorSDKAreReliable)$$')
-	$(if $(RACE),$(call go_test,$(SLOWLY_RACED),-short $(RACE) $(UNWATCHED)))
+
+slow-raced: PACKAGES = 1
+slow-raced: TIMEOUT = 75m
+slow-raced: binaries ## look for data races in packages that take four times as long with the race detector: half an hour on two cores
+	$(call go_test,$(SLOWLY_RACED),-race $(UNWATCHED))
 
 prove-gallery: binaries ## search for all bugs of the corpus, and run 60 test cases on each correct operator: hours on two cores
 	$(BINARY) go test -vet=off -ldflags=-w -timeout 6h -run 'TestGallery$$' -v ./prove -gallery
