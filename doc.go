@@ -42,6 +42,11 @@
 //
 //	func (Memcached) RunWorkflow(ctx context.Context, m *v1alpha1.Memcached, run *durable.Run) error
 //
+// A [Finalizer] cleans up what the garbage collector does not know before the object is removed. A [Canceler] tells when a workflow that runs
+// is no longer wanted.
+//
+//	func (Memcached) Finalize(ctx context.Context, m *v1alpha1.Memcached, out *operon.Finalization) error
+//
 // An [ActionHandler] offers actions on its objects, such as a backup. Users request one by creating an object of the
 // kind Action:
 //
@@ -69,8 +74,8 @@
 // Each reconcile knows what caused it. It reports the cause in logs, OpenTelemetry spans, metrics and the
 // operator's debug endpoint, which `operon explain KIND/NAME` reads. [Config] enables each of these; [Main] takes
 // the settings from flags and the environment. In the source code, internal/runtime/queue/handler.go decides which
-// events queue an object, and internal/runtime/queue/triggers.go records why. docs/architecture.md lists where to
-// look for other questions.
+// events of the object itself queue it, internal/runtime/watches does so for its children and for what it read, and
+// internal/runtime/queue/triggers.go records why. docs/architecture.md lists where to look for other questions.
 //
 // # Several replicas
 //
@@ -85,4 +90,10 @@
 // [Cluster] allows composers to read from other clusters. [Config] can enable a dry run, and limit an operator to namespaces. An operator
 // is based on a controller-runtime manager. [Setup] gives you access to it, to add your own reconcilers, webhooks or anything else that a
 // manager runs.
+//
+// # Other packages
+//
+// Package operontest tests an operator, in memory or against a real API server, package localtest starts one for any test, and package prove looks for reliability
+// bugs. Package engine runs operators without Go, package aggregated serves APIs that a CustomResourceDefinition cannot, and package cel reads
+// the readiness of a child from an expression.
 package operon

@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 178_774
+const totalLines = 178_830
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -45,7 +45,7 @@ var budgets = map[string]budget{
 	"internal/ship/bundle":        {3690, 30}, // two layouts, 32 rules, and CRDs of v1beta1 in v1
 	"internal/ship/catalog":       {2250, 26}, // reading, also object by object, with lists of ignored files, checking, making, saving, comparing, drawing
 	"internal/ship/deploy":        {3630, 13}, // with permissions by name, what an interruption leaves, registrations that outlive a version, deployments at the same time, and outages
-	"internal/ship/image":         {1780, 23}, // with an index in which names move
+	"internal/ship/image":         {1782, 23}, // with an index in which names move
 	"internal/ship/bundle/create": {1600, 24}, // all that a CSV has: kinds, descriptors, permissions, webhooks, dependencies, digests
 	"internal/tools/generate":     {2680, 6},
 	"internal/tools/project":      {2400, 36}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes

@@ -1,5 +1,5 @@
 // Package olm contains the decisions of the lifecycle manager: which versions of operators to install and to upgrade to. They are pure
-// functions of their arguments and are tested by scenario files.
+// functions of their arguments and are tested by scenario files; only the solver of package resolve has a time limit, because bundles are untrusted.
 //
 // For ClusterExtensions, olm/internal/extension/choose.go chooses versions.
 //

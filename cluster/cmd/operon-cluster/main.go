@@ -75,8 +75,8 @@ func newRoot() *cobra.Command {
 		Long: `Run a real Kubernetes on this machine, within about a second and without privileges.
 
 Each cluster is one process: etcd, kube-apiserver, kube-controller-manager,
-kube-scheduler and simulated nodes. It listens on loopback only, and all its files
-are below $OPERON_HOME (default ~/.operon).`,
+kube-scheduler and simulated nodes. It listens on loopback, and with a container
+node also in the network of its pods. All its files are below $OPERON_HOME (default ~/.operon).`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: called()},
 		SilenceErrors: true,
 		SilenceUsage:  true,

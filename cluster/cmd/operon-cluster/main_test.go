@@ -126,6 +126,12 @@ func TestLife(t *testing.T) {
 	if info, err := os.Stat(facts.Kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("kubeconfig: %v, %v", info.Mode(), err)
 	}
+	if info, err := os.Stat(filepath.Dir(facts.Kubeconfig)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("directory of the cluster: %v, %v", info.Mode(), err)
+	}
+	if info, err := os.Stat(filepath.Join(filepath.Dir(facts.Kubeconfig), "etcd.sock")); err != nil || info.Mode().Type() != os.ModeSocket {
+		t.Errorf("socket of etcd: %v, %v", info, err)
+	}
 	if again := h.up(); again.PID != facts.PID {
 		t.Errorf("a second up started process %d beside %d", again.PID, facts.PID)
 	}

@@ -1,5 +1,6 @@
 // Package resolve decides which bundles the Subscriptions of a namespace get: a first version, an upgrade, or none, and which bundles come
-// with them as dependencies. It is a pure function of the Subscriptions, the installed bundles and the catalogs.
+// with them as dependencies. It is a pure function of the Subscriptions, the installed bundles and the catalogs, as long as the solver
+// finishes within its time limit.
 //
 //	result, err := resolve.Resolve(resolve.Problem{Namespace: "tills", Subscriptions: subscriptions, Installed: installed, Catalogs: catalogs})
 //

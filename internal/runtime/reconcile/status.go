@@ -44,7 +44,7 @@ func (o *object[T]) writeStatus(ctx context.Context) error {
 	return o.unlessGone(ctx, err)
 }
 
-// patchStatus is the only place that writes a status. A merge patch replaces the list of conditions, and reaches any object of the name: the
+// patchStatus is the only place that writes the status of a managed object. A merge patch replaces the list of conditions, and reaches any object of the name: the
 // write fails if another client has written since.
 func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 	patch, base := locked(o.before), o.before.GetResourceVersion()

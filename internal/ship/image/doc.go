@@ -7,6 +7,8 @@
 //	made, err := store.Image(image.Config{...}, layer)
 //	err = store.WriteArchive(ctx, "web.tar", "web:1.0", image.Image{Descriptor: made})
 //
+// layer.go makes layers, manifest.go images and indexes, and the other files write and read them.
+//
 // The same files result in the same bytes on every machine and for every user: entries are sorted and have no timestamps or
 // user names, and the list of files sets their owners.
 //

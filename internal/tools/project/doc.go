@@ -14,6 +14,6 @@
 // A [Project] contains what the manifests declare. [Kinds], and for kubebuilder projects [ReadLayout] and
 // [ReadControllerGen], read the Go sources.
 //
-// The package builds, runs and sends nothing: reading takes milliseconds, and errors name the file, the line and a fix. The
-// packages that work on a project (up, and those that generate, prove and ship) start with a [Project].
+// [Read] builds, runs and sends nothing: it takes milliseconds, and errors name the file, the line and a fix. compile.go and stocksources.go
+// start the go command. The packages that work on a project (up, and those that generate, prove and ship) start with a [Project].
 package project
