@@ -134,6 +134,16 @@ func inotify(file string) Check {
 	return c
 }
 
+// firstOf returns the path of the first of some programs that exists, or the empty string.
+func firstOf(programs []string) string {
+	for _, program := range programs {
+		if path, err := exec.LookPath(program); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
 // containers checks the requirements of `operon cluster up --node container`.
 func containers() Check {
 	c := Check{Name: "Container nodes", For: "`operon cluster up --node container`, and `operon deploy` to the local cluster"}
@@ -145,9 +155,13 @@ func containers() Check {
 	if os.Geteuid() != 0 {
 		fixes = append(fixes, "run as root")
 	}
-	for _, wanted := range []struct{ program, source string }{{"runc", "runc"}, {"nft", "nftables"}} {
-		path, err := exec.LookPath(wanted.program)
-		if err != nil {
+	// iptables suffices where nft is missing, but not for all features.
+	for _, wanted := range []struct {
+		source   string
+		programs []string
+	}{{"runc", []string{"runc"}}, {"nftables", []string{"nft", "iptables"}}} {
+		path := firstOf(wanted.programs)
+		if path == "" {
 			fixes = append(fixes, "install "+wanted.source)
 			continue
 		}
