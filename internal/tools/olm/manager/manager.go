@@ -18,8 +18,8 @@ import (
 // Variable is the environment variable that names the program.
 const Variable = "OPERON_OLM_BINARY"
 
-// program is the lifecycle manager.
-var program = process.Program{Main: ".", Name: "operon-olm", Module: "olm", Variable: Variable}
+// program is the lifecycle manager. Without cgo, it needs no libraries, which its image does not have.
+var program = process.Program{Main: ".", Name: "operon-olm", Module: "olm", Variable: Variable, Environment: []string{"CGO_ENABLED=0"}}
 
 // Manager is the lifecycle manager in a directory of this user.
 type Manager struct {

@@ -2,10 +2,13 @@ package process_test
 
 import (
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,8 +124,11 @@ func TestBuildNeedsAGoCommand(t *testing.T) {
 func TestProvideFromSources(t *testing.T) {
 	t.Parallel()
 	target := filepath.Join(t.TempDir(), "dist")
-	if err := process.Provide(t.Context(), process.Program{Main: "./internal/ship/dist", Variable: "OPERON_DIST_BINARY"}, target); err != nil {
+	if err := process.Provide(t.Context(), process.Program{Main: "./internal/ship/dist", Variable: "OPERON_DIST_BINARY", Environment: []string{"CGO_ENABLED=0"}}, target); err != nil {
 		t.Fatal(err)
+	}
+	if info, err := buildinfo.ReadFile(target); err != nil || !slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"}) {
+		t.Errorf("built as %+v, %v", info, err)
 	}
 	if output, err := exec.CommandContext(t.Context(), target).CombinedOutput(); err == nil || !strings.Contains(string(output), "dist: ") {
 		t.Errorf("without a LICENSE in its directory, it printed %q: %v", output, err)

@@ -26,6 +26,8 @@ type Program struct {
 	Module string
 	// Variable is the environment variable that names the program.
 	Variable string
+	// Environment is set in addition when the program is built, as "NAME=value".
+	Environment []string
 }
 
 // Provide copies a program to target: the one that its variable names, or else the one next to this executable, or else one that is built
@@ -43,7 +45,7 @@ func Provide(ctx context.Context, of Program, target string) error {
 	if _, err := os.Stat(sources); err != nil {
 		return fmt.Errorf("find %s: it is not next to this executable, and its sources are not known: set %s to the program", name, of.Variable)
 	}
-	return compile(ctx, sources, target, of.Main, "GOWORK=off")
+	return compile(ctx, sources, target, of.Main, append([]string{"GOWORK=off"}, of.Environment...)...)
 }
 
 func (p Program) name() string { return cmp.Or(p.Name, path.Base(p.Main)) }
