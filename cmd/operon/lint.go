@@ -23,9 +23,9 @@ func newLint() *cobra.Command {
 its Go code and its manifests. Each finding has its place, the reason and the fix. Nothing is run, and
 no cluster is needed.
 
-Errors cause damage: lost data, orphaned objects, hot loops, permissions that open the cluster, objects
+Errors cause damage: lost data, orphaned objects, hot loops, permissions that compromise the cluster, objects
 that the API server rejects. Warnings cause it in situations that occur in production. Advice makes
-the operator better to use. The exit code is 1 if there are errors.
+the operator easier to use. The exit code is 1 if there are errors.
 
 To suppress a finding, write a comment at its place, or above the function or type that contains it:
 //operon:ignore RULE why (in YAML # operon:ignore RULE why).`,

@@ -46,7 +46,7 @@ The command starts a Kubernetes cluster and runs the operator without faults, to
 Then it runs the operator again and again, each time with another fault that can happen in a real
 cluster: the operator is killed between two writes, writes are answered with conflicts and timeouts,
 its cache is stale, its pods fail, its fields are changed. Each time the operator must converge to the
-same state, leave nothing behind, and come to rest.
+same state, leave nothing behind, and become quiescent.
 
 A violation is reproduced before it is reported, with a file that replays it. The exit code is 0 if
 all invariants held, 1 if there are failures, and 2 if the operator could not be tested. Notes, and the

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/internal/tools/projecttest"
+	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 func newTest() *cobra.Command {
@@ -19,7 +23,7 @@ func newTest() *cobra.Command {
 		Use:   "test [DIR]",
 		Short: "Test an operator project of Helm charts or Ansible roles",
 		Long: `Test the operator project in DIR (default: the current directory), which has a watches.yaml of Helm
-charts or Ansible roles, on a cluster.
+charts or Ansible roles, on the local cluster "test", so that it can run beside "operon up".
 
 The command installs the project under another name, as "operon up" does, and runs the operator on this
 machine as its ServiceAccount. If the project has a scenario of molecule, its playbooks run: prepare,
@@ -29,12 +33,13 @@ sample is deleted, with everything that the operator created for it. At the end,
 
 The exit code is 1 if a step failed, and 2 if the project could not be tested.`,
 		Example: `  operon test
-  operon test examples/mysqlcluster-ansible --cluster test
+  operon test examples/mysqlcluster-ansible --context staging
   operon test --scenario upgrade -o json     # the playbooks in molecule/upgrade`,
 		Args: oneDirectory,
 	}
 	whereFlags(command, &options.Where)
 	set := command.Flags()
+	set.Lookup("cluster").Usage = fmt.Sprintf("local cluster (default $OPERON_CLUSTER, or %q)", testCluster)
 	set.StringVar(&options.Scenario, "scenario", "", `scenario, a directory in molecule (default "default", if it exists)`)
 	set.DurationVar(&options.Timeout, "timeout", projecttest.DefaultTimeout, "time limit of each step")
 	argFlag(set, &options.Args)
@@ -44,13 +49,31 @@ The exit code is 1 if a step failed, and 2 if the project could not be tested.`,
 		if err := output.check(); err != nil {
 			return err
 		}
-		if err := resolveCluster(&options.Where); err != nil {
+		if err := resolveTest(&options.Where); err != nil {
 			return err
 		}
 		options.Dir = directoryOf(args)
 		return runTest(command.Context(), command.OutOrStdout(), options, output)
 	}
 	return command
+}
+
+// testCluster is the default cluster of `operon test`. Go tests use the one with the same name. A project that `operon up` runs cannot be tested
+// in the same cluster.
+const testCluster = "test"
+
+// resolveTest is resolveCluster with another default.
+func resolveTest(where *up.Where) error {
+	if err := resolveCluster(where); err != nil {
+		return err
+	}
+	if where.IsLocal() {
+		where.Name = cmp.Or(where.Name, testCluster)
+	}
+	if where.Name == testCluster {
+		where.TTL = 10 * time.Minute // as for Go tests
+	}
+	return nil
 }
 
 // runTest tests a project and prints the report. It returns an error with the exit code.

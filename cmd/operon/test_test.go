@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/operon-framework/operon/internal/testing/testaid"
+	"github.com/operon-framework/operon/internal/tools/up"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
@@ -49,6 +51,26 @@ func TestProjectsThatCannotBeTested(t *testing.T) {
 		}
 		if lines := strings.Count(got.stderr, "\n"); lines > 2 {
 			t.Errorf("%s: %d lines: %s", call, lines, got.stderr)
+		}
+	}
+}
+
+// A project is tested beside `operon up`, and the cluster does not stay.
+func TestDefaultClusterOfTests(t *testing.T) {
+	for _, one := range []struct {
+		given       up.Where
+		environment string
+		want        up.Where
+	}{
+		{want: up.Where{Name: localtest.SharedName, TTL: 10 * time.Minute}},
+		{environment: "dev", want: up.Where{Name: "dev"}},
+		{given: up.Where{Name: "mine"}, environment: "dev", want: up.Where{Name: "mine"}},
+		{given: up.Where{Context: "staging"}, environment: "dev", want: up.Where{Context: "staging"}},
+	} {
+		t.Setenv(clusterVariable, one.environment)
+		got := one.given
+		if err := resolveTest(&got); err != nil || got != one.want {
+			t.Errorf("%+v, $%s=%s: %+v, %v, want %+v", one.given, clusterVariable, one.environment, got, err, one.want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together, without internal/testing, which only tests and benchmarks import. The goal
 // is 98,000, and 20,000 for the lifecycle manager, its resolver and its catalogs.
-const totalLines = 178_830
+const totalLines = 178_875
 
 // budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
 // package shrinks.
@@ -51,9 +51,9 @@ var budgets = map[string]budget{
 	"internal/tools/project":      {2400, 36}, // with operators without Go: where their program is built, and the CRDs of charts; limits of hostile manifests, and their values from nodes
 	"internal/tools/scaffold":     {3860, 15}, // with projects of charts and of roles
 	"internal/tools/olm":          {2180, 37}, // the objects of seven kinds, the bill, and explanations, which need the same state
-	"internal/tools/up":           {3580, 14}, // with what `operon test` needs of a running operator, and the Lease of a working copy
+	"internal/tools/up":           {3582, 14}, // with what `operon test` needs of a running operator, and the Lease of a working copy
 	"aggregated":                  {1640, 24}, // with subresources
-	"cmd/operon":                  {5530, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
+	"cmd/operon":                  {5545, 1},  // with a cluster that may need another program, images of catalogs, serving and changing them, ten commands for the lifecycle manager, and faults in operators of bundles
 	"cluster/internal/instance":   {2440, 20}, // with kubeconfigs that outlive crashes, the logs of clusters that crashed, and the state of a node that is not ready
 	"cluster/internal/node":       {1570, 24}, // with what the node takes from the machine and gives back
 	"cluster/internal/sim":        {2500, 5},  // with sources of claims

@@ -33,6 +33,8 @@ type Where struct {
 	// user's own kubeconfig is used.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Context    string `json:"context,omitempty"`
+	// TTL is the time without use after which a local cluster stops that this command starts. If it is 0, the cluster keeps running.
+	TTL time.Duration `json:"-"`
 }
 
 // IsLocal reports whether the cluster is a local cluster of package local.

@@ -64,7 +64,7 @@ func startTarget(ctx context.Context, where Where, progress io.Writer) (*target,
 	if !where.IsLocal() {
 		return findTarget(ctx, where)
 	}
-	cluster, err := local.Up(ctx, local.Options{Name: where.Name, Progress: progress})
+	cluster, err := local.Up(ctx, local.Options{Name: where.Name, TTL: where.TTL, Progress: progress})
 	if err != nil {
 		return nil, err
 	}

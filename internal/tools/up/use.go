@@ -55,7 +55,7 @@ func (s *session) begin(ctx context.Context) error {
 		if found.GetLabels()[Label] != "" {
 			by = "`operon up`, and `operon down` removes it"
 		}
-		return fmt.Errorf("%s in %s was installed by %s: a test would change it and the objects of its kind; use another cluster, for example the local one that `--cluster test` starts", tree.Address(definition.Unstructured), s.target.title, by)
+		return fmt.Errorf("%s in %s was installed by %s: a test would change it and the objects of its kind; use another cluster, for example the local one that `--cluster NAME` starts", tree.Address(definition.Unstructured), s.target.title, by)
 	}
 	return nil
 }
