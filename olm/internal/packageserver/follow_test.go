@@ -177,3 +177,46 @@ func TestFirstLook(t *testing.T) {
 		}
 	})
 }
+
+// silent is a manager whose API server does not answer.
+type silent struct{ ctrl.Manager }
+
+func (silent) GetClient() client.Client    { return nil }
+func (silent) GetAPIReader() client.Reader { return unanswered{} }
+
+// unanswered are requests that end with their context.
+type unanswered struct{ client.Reader }
+
+func (unanswered) Get(ctx context.Context, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A catalog that does not answer holds up the next one no longer than the time limit, which is the same for each.
+func TestCatalogsThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := make(sources, 2)
+		for i, name := range []string{"lost", "shop"} {
+			all[i].Namespace, all[i].Name, all[i].UID = "shops", name, types.UID(name)
+			all[i].Spec.SourceType, all[i].Spec.ConfigMap = v1alpha1.SourceConfigMap, name
+			all[i].Status.ConnectionState = &v1alpha1.ConnectionState{LastObservedState: v1alpha1.StateReady}
+		}
+		r := &Reader{Catalogs: &catalogs.Catalogs{}, sources: all}
+		if err := r.Catalogs.Connect(silent{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // a failure without the limit, instead of a deadlock
+		defer cancel()
+		begin := time.Now()
+		err := r.follow(ctx, map[client.ObjectKey]string{})
+		if after := time.Since(begin); after != 2*timing.load {
+			t.Errorf("it waited for %s, want %s for each of two", after, timing.load)
+		}
+		for i := range all {
+			if want := "CatalogSource shops/" + all[i].Name + ": "; !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, want %s", err, want)
+			}
+		}
+	})
+}
