@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/olm/phase"
 	"github.com/operon-framework/operon/internal/olm/render"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/olm"
@@ -179,6 +180,42 @@ func (w *world) upgrade(connection *kube.Client, plan *olm.InstallPlan, version 
 	}
 }
 
+// While a version starts, its Subscription may already name the plan of the next one, which waits for its own approval. An upgrade ends when the
+// version runs.
+func TestUpgradeDoesNotWaitForTheNextPlan(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), registrytest.New(t)
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", failing(memcached)), "0.0.2": w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))}
+	sub := w.subscribe("shop")
+	sub.Spec.InstallPlanApproval, sub.Spec.StartingCSV = v1alpha1.Manual, first
+	w.Add(w.operatorGroup("group"), w.catalog(r, "shop", bundles, bothVersions), sub)
+	w.approve(w.awaitWaiting(first))
+	next := w.awaitWaiting(second)
+	w.AwaitPhase(first, v1alpha1.PhaseInstalling, phase.ReasonInstallWaiting)
+	w.quiet() // the pod stays the same
+	localtest.Eventually(t, "the Subscription names the next plan, and the version has a pod", func(ctx context.Context) error {
+		var pods corev1.PodList
+		err := errors.Join(w.Get(ctx, client.ObjectKeyFromObject(sub), sub), w.List(ctx, &pods, client.InNamespace(w.Namespace), client.MatchingLabels{"name": "memcached-operator"}))
+		if ref := sub.Status.InstallPlanRef; err != nil || ref == nil || ref.Name != next.Name || sub.Status.InstalledCSV != first || len(pods.Items) == 0 {
+			return fmt.Errorf("the status is %+v, with %d pods, error %w", sub.Status, len(pods.Items), err)
+		}
+		return nil
+	})
+	connection, err := kube.New(w.Config, "operon-olm")
+	w.Must(err)
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	var told []string
+	w.Must(change.Await(ctx, connection, w.Namespace, sub.Name, first, func(line string) {
+		told = append(told, line)
+		w.failPods("memcached-operator", "null") // the version runs after the command has begun to wait
+	}))
+	if len(told) == 0 {
+		t.Error("the upgrade ended before the version ran")
+	}
+	w.awaitPlan(next.Name, v1alpha1.PlanRequiresApproval)
+}
+
 // remove removes the operator with its kind. The operator runs until it has removed its finalizer from the last object.
 func (w *world) remove(connection *kube.Client) {
 	w.Helper()
@@ -300,6 +337,32 @@ func TestRemovalCatchesUp(t *testing.T) {
 	w.AwaitGone(next)
 	for _, stays := range []client.Object{crd, byHand, handed} {
 		w.Must(w.Get(t.Context(), client.ObjectKeyFromObject(stays), stays))
+	}
+}
+
+// A version that is rolled back is removed with the version that works: without the one that takes over, it would be installed again.
+func TestRemovalOfARolledBackVersion(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, Env: localtest.Shared(t)}
+	w.connect()
+	sub, next := w.subscribe("shop"), w.csv(version("0.0.2", "0.0.1"))
+	w.Add(sub, w.csv(memcached), next)
+	sub.Status.InstalledCSV, sub.Status.CurrentCSV = first, first
+	next.Status.Phase, next.Status.Reason = v1alpha1.PhaseReplacing, phase.ReasonRolledBack
+	w.Must(errors.Join(w.Status().Update(t.Context(), sub), w.Status().Update(t.Context(), next)))
+	connection, err := kube.New(w.Config, "operon-olm")
+	w.Must(err)
+	all, err := change.Plan(t.Context(), connection, w.Namespace, sub.Name, false)
+	w.Must(err)
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	w.Must(all.Run(ctx, connection, func(string) {}))
+	want := []string{"Subscription " + w.Namespace + "/" + sub.Name, "ClusterServiceVersion " + w.Namespace + "/" + first, "ClusterServiceVersion " + w.Namespace + "/" + second}
+	if !slices.Equal(all.Removed, want) {
+		t.Errorf("removed are %q, want %q", all.Removed, want)
+	}
+	if left := w.state(connection).Versions; len(left) > 0 {
+		t.Errorf("left are %+v", left)
 	}
 }
 
