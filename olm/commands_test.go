@@ -180,27 +180,49 @@ func (w *world) upgrade(connection *kube.Client, plan *olm.InstallPlan, version 
 	}
 }
 
-// While a version starts, its Subscription may already name the plan of the next one, which waits for its own approval. An upgrade ends when the
-// version runs.
+// While a version starts, its Subscription may already name the plan of the next one, which waits for its own approval or has failed. An upgrade ends
+// when the version runs.
 func TestUpgradeDoesNotWaitForTheNextPlan(t *testing.T) {
 	t.Parallel()
+	for name, more := range map[string]map[string]string{
+		"waiting": nil,
+		"failed":  {"manifests/pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: lone}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			upgradeBeside(t, more)
+		})
+	}
+}
+
+// upgradeBeside follows an upgrade while the Subscription names the plan of the next version, which has more files.
+func upgradeBeside(t *testing.T, more map[string]string) {
 	w, r := newWorld(t), registrytest.New(t)
-	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", failing(memcached)), "0.0.2": w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))}
+	bundles := map[string]string{"0.0.1": w.bundle(r, "0.0.1", failing(memcached))}
+	w.more = more
+	bundles["0.0.2"] = w.bundle(r, "0.0.2", version("0.0.2", "0.0.1"))
 	sub := w.subscribe("shop")
 	sub.Spec.InstallPlanApproval, sub.Spec.StartingCSV = v1alpha1.Manual, first
 	w.Add(w.operatorGroup("group"), w.catalog(r, "shop", bundles, bothVersions), sub)
 	w.approve(w.awaitWaiting(first))
-	next := w.awaitWaiting(second)
 	w.AwaitPhase(first, v1alpha1.PhaseInstalling, phase.ReasonInstallWaiting)
-	w.quiet() // the pod stays the same
+	want := v1alpha1.PlanRequiresApproval
+	if more != nil {
+		want = v1alpha1.PlanFailed
+	}
+	next := &v1alpha1.InstallPlan{}
 	localtest.Eventually(t, "the Subscription names the next plan, and the version has a pod", func(ctx context.Context) error {
 		var pods corev1.PodList
 		err := errors.Join(w.Get(ctx, client.ObjectKeyFromObject(sub), sub), w.List(ctx, &pods, client.InNamespace(w.Namespace), client.MatchingLabels{"name": "memcached-operator"}))
-		if ref := sub.Status.InstallPlanRef; err != nil || ref == nil || ref.Name != next.Name || sub.Status.InstalledCSV != first || len(pods.Items) == 0 {
-			return fmt.Errorf("the status is %+v, with %d pods, error %w", sub.Status, len(pods.Items), err)
+		if ref := sub.Status.InstallPlanRef; err == nil && ref != nil {
+			err = w.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: ref.Name}, next)
+		}
+		if err != nil || !slices.Equal(next.Spec.ClusterServiceVersionNames, []string{second}) || next.Status.Phase != want || sub.Status.InstalledCSV != first || len(pods.Items) == 0 {
+			return fmt.Errorf("the status is %+v, the plan %+v, with %d pods, error %w", sub.Status, next.Status, len(pods.Items), err)
 		}
 		return nil
 	})
+	w.quiet() // the pod stays the same
 	connection, err := kube.New(w.Config, "operon-olm")
 	w.Must(err)
 	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
@@ -210,10 +232,12 @@ func TestUpgradeDoesNotWaitForTheNextPlan(t *testing.T) {
 		told = append(told, line)
 		w.failPods("memcached-operator", "null") // the version runs after the command has begun to wait
 	}))
-	if len(told) == 0 {
-		t.Error("the upgrade ended before the version ran")
+	if len(told) == 0 || strings.Contains(told[0], next.Name) {
+		t.Errorf("it waited for %q, want the pods of %s", told, first)
 	}
-	w.awaitPlan(next.Name, v1alpha1.PlanRequiresApproval)
+	if now := w.awaitPlan(next.Name, want); now.Spec.Approved {
+		t.Error("the next plan was approved, too")
+	}
 }
 
 // remove removes the operator with its kind. The operator runs until it has removed its finalizer from the last object.
@@ -340,29 +364,47 @@ func TestRemovalCatchesUp(t *testing.T) {
 	}
 }
 
-// A version that is rolled back is removed with the version that works: without the one that takes over, it would be installed again.
-func TestRemovalOfARolledBackVersion(t *testing.T) {
+// Both versions of an upgrade that did not succeed are removed: the one that stayed would work again, or would be installed again.
+func TestRemovalAfterAFailedUpgrade(t *testing.T) {
 	t.Parallel()
-	w := &world{T: t, Env: localtest.Shared(t)}
-	w.connect()
-	sub, next := w.subscribe("shop"), w.csv(version("0.0.2", "0.0.1"))
-	w.Add(sub, w.csv(memcached), next)
-	sub.Status.InstalledCSV, sub.Status.CurrentCSV = first, first
-	next.Status.Phase, next.Status.Reason = v1alpha1.PhaseReplacing, phase.ReasonRolledBack
-	w.Must(errors.Join(w.Status().Update(t.Context(), sub), w.Status().Update(t.Context(), next)))
-	connection, err := kube.New(w.Config, "operon-olm")
-	w.Must(err)
-	all, err := change.Plan(t.Context(), connection, w.Namespace, sub.Name, false)
-	w.Must(err)
-	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
-	defer cancel()
-	w.Must(all.Run(ctx, connection, func(string) {}))
-	want := []string{"Subscription " + w.Namespace + "/" + sub.Name, "ClusterServiceVersion " + w.Namespace + "/" + first, "ClusterServiceVersion " + w.Namespace + "/" + second}
-	if !slices.Equal(all.Removed, want) {
-		t.Errorf("removed are %q, want %q", all.Removed, want)
-	}
-	if left := w.state(connection).Versions; len(left) > 0 {
-		t.Errorf("left are %+v", left)
+	for name, one := range map[string]struct {
+		named      string
+		phase      v1alpha1.Phase
+		reason     string
+		nextPhase  v1alpha1.Phase
+		nextReason string
+	}{
+		"rolled back": {first, v1alpha1.PhaseSucceeded, phase.ReasonInstallSucceeded, v1alpha1.PhaseReplacing, phase.ReasonRolledBack},
+		"failed":      {second, v1alpha1.PhaseReplacing, phase.ReasonBeingReplaced, v1alpha1.PhaseFailed, phase.ReasonInstallWaiting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{T: t, Env: localtest.Shared(t)}
+			w.connect()
+			sub, old, next := w.subscribe("shop"), w.csv(memcached), w.csv(version("0.0.2", "0.0.1"))
+			w.Add(sub, old, next)
+			sub.Status.InstalledCSV, sub.Status.CurrentCSV = one.named, one.named
+			old.Status.Phase, old.Status.Reason = one.phase, one.reason
+			next.Status.Phase, next.Status.Reason = one.nextPhase, one.nextReason
+			w.Must(errors.Join(w.Status().Update(t.Context(), sub), w.Status().Update(t.Context(), old), w.Status().Update(t.Context(), next)))
+			connection, err := kube.New(w.Config, "operon-olm")
+			w.Must(err)
+			all, err := change.Plan(t.Context(), connection, w.Namespace, sub.Name, false)
+			w.Must(err)
+			want := []string{"ClusterServiceVersion " + w.Namespace + "/" + first, "ClusterServiceVersion " + w.Namespace + "/" + second, "Subscription " + w.Namespace + "/" + sub.Name}
+			if planned := slices.Sorted(slices.Values(all.Removed)); !slices.Equal(planned, want) {
+				t.Errorf("would remove %q, want %q", planned, want)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+			defer cancel()
+			w.Must(all.Run(ctx, connection, func(string) {}))
+			if removed := slices.Sorted(slices.Values(all.Removed)); !slices.Equal(removed, want) {
+				t.Errorf("removed are %q, want %q", removed, want)
+			}
+			if left := w.state(connection).Versions; len(left) > 0 {
+				t.Errorf("left are %+v", left)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -15,6 +17,10 @@ func Unavailable(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		var network net.Error
+		var certificate *tls.CertificateVerificationError
+		if errors.Is(err, context.Canceled) || errors.As(err, &certificate) {
+			return false
+		}
 		return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 	}
 	return status.Status().Code >= http.StatusInternalServerError || apierrors.IsTooManyRequests(err)

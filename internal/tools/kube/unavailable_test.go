@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,9 @@ func TestUnavailable(t *testing.T) {
 		apierrors.NewNotFound(pods, "one"):                               false,
 		apierrors.NewConflict(pods, "one", errors.New("it has changed")): false,
 		fmt.Errorf("read: %w", apierrors.NewNotFound(pods, "one")):       false,
-		context.Canceled:            false,
+		context.Canceled: false,
+		&url.Error{Op: "Get", URL: "https://localhost", Err: context.Canceled}:                                                                     false,
+		&url.Error{Op: "Get", URL: "https://localhost", Err: &tls.CertificateVerificationError{Err: errors.New("signed by an unknown authority")}}: false,
 		errors.New("another error"): false,
 	} {
 		if got := kube.Unavailable(err); got != want {

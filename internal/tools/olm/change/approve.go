@@ -91,18 +91,23 @@ func look(ctx context.Context, client *kube.Client, namespace, subscription, ver
 		plan = cmp.Or(state.Plan(namespace, ref.Name), plan)
 	}
 	// One that restores objects works for the installed version. The next version has a plan, too, as soon as this one runs.
-	complete := plan.Name == "" || plan.Status.Phase == olm.PlanComplete || !slices.Contains(plan.Spec.ClusterServiceVersionNames, version)
+	installs := slices.Contains(plan.Spec.ClusterServiceVersionNames, version)
+	complete := plan.Name == "" || plan.Status.Phase == olm.PlanComplete || !installs
 	if complete && of.Status.InstalledCSV == version && installed != nil && installed.Status.Phase == olm.PhaseSucceeded {
 		if old := state.Replaced(installed); old != nil {
 			return false, fmt.Sprintf("%s runs; the manager deletes %s", version, old.Name), nil
 		}
 		return true, "", nil
 	}
-	answer, err := state.Why(subscription)
+	about := subscription
+	if plan.Name != "" && !installs && installed != nil && installed.Name == version {
+		about = version // the Subscription waits for the version after it
+	}
+	answer, err := state.Why(about)
 	if err != nil {
 		return false, "", err
 	}
-	if plan.Status.Phase == olm.PlanFailed {
+	if installs && plan.Status.Phase == olm.PlanFailed {
 		return false, "", errors.New(answer.Why)
 	}
 	if answer.Decides != nil && answer.Decides.Kind == "ClusterServiceVersion" && len(answer.Do) > 0 && strings.HasPrefix(answer.Do[0], "operon olm approve ") {

@@ -75,7 +75,7 @@ func Plan(ctx context.Context, client *kube.Client, namespace, name string, defi
 	}
 	r := &Removal{Namespace: namespace, Name: name, running: true, known: map[types.UID]bool{}}
 	for i := range state.Versions {
-		r.known[state.Versions[i].UID] = state.Versions[i].Status.Reason != "RolledBack" // the Subscription installed that one
+		r.known[state.Versions[i].UID] = true
 	}
 	if err := r.choose(ctx, client, state, name); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (r *Removal) choose(ctx context.Context, client *kube.Client, state *olm.St
 	if of == nil {
 		return r.version(ctx, client, state, name)
 	}
-	gone := []*olm.Subscription{of}
+	gone, chosen := []*olm.Subscription{of}, []*olm.Version{}
 	for _, one := range state.Dependencies(of) {
 		if one.NeededBy != "" {
 			r.Kept = append(r.Kept, fmt.Sprintf("Subscription %s/%s, because %s may need it", r.Namespace, one.Name, one.NeededBy))
@@ -123,12 +123,29 @@ func (r *Removal) choose(ctx context.Context, client *kube.Client, state *olm.St
 		for i := range state.Versions { // two during an upgrade
 			if version := &state.Versions[i]; state.SubscriptionOf(version) == one {
 				r.add(version)
+				chosen = append(chosen, version)
 				works, some = works || worksIn(version.Status.Phase), true
 			}
 		}
 		r.running = r.running && (works || !some)
 	}
+	r.addRelated(state, chosen)
 	return nil
+}
+
+// addRelated adds the versions of upgrades that did not succeed and that no Subscription names: the version that a chosen one replaces, which
+// would work again, and one that was rolled back to a chosen one.
+func (r *Removal) addRelated(state *olm.State, chosen []*olm.Version) {
+	for at := 0; at < len(chosen); at++ {
+		for i := range state.Versions {
+			one := &state.Versions[i]
+			rolledBack := one.Status.Reason == "RolledBack" && one.Spec.Replaces == chosen[at].Name
+			if (rolledBack || chosen[at].Spec.Replaces == one.Name) && state.SubscriptionOf(one) == nil && !r.removes(one) {
+				r.add(one)
+				chosen = append(chosen, one)
+			}
+		}
+	}
 }
 
 // version chooses a version without a Subscription.
