@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/operon-framework/operon/internal/testing/testaid"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // playerOf writes files of a project and returns a player of its scenario, without a cluster.
@@ -172,9 +174,12 @@ func TestProcessesThatTasksLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := strings.TrimSpace(testaid.Read(t, started))
-	if state, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(state), ") Z ") {
-		t.Errorf("process %s is left: %s", pid, state)
-	}
+	localtest.Eventually(t, "the process, which was killed, has ended", func(context.Context) error {
+		if state, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(state), ") Z ") {
+			return fmt.Errorf("process %s is left: %s", pid, state)
+		}
+		return nil
+	})
 	if n := kill(p.space); n != 0 {
 		t.Errorf("%d processes were left", n)
 	}
