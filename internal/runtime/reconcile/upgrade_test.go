@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +192,79 @@ func TestAnUpgradeThatWasNotRecordedIsDoneAgain(t *testing.T) {
 	}
 	if key("other") == own {
 		t.Errorf("two objects have the key %s", own)
+	}
+}
+
+// A version that upgrades nothing can be rolled back: the version before it reconciles its objects, and nobody has to allow that.
+func TestVersionsWithoutUpgradesAreRolledBack(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	b := w.Box("a", map[string]string{"k": "1"})
+	_, stop := w.release(w.Config, "2.0.0", boxtest.ComposeFunc(boxtest.Copies))
+	w.IsReady(b)
+	w.recorded(b, "2.0.0", "NothingToUpgrade")
+	stop()
+	w.release(w.Config, "1.0.0", boxtest.ComposeFunc(boxtest.Copies))
+	w.Change(b, func() { b.Spec.Data["k"] = "2" })
+	w.IsReady(b)
+	w.Holds(boxtest.ConfigMap("a", nil), map[string]string{"k": "2"})
+}
+
+// An upgrade that was rolled back is done again by the next attempt, with the same key, so that its results are found again.
+func TestADowngradedObjectIsUpgradedAgain(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	b := w.Box("a", nil)
+	var mu sync.Mutex
+	var calls []string
+	newer := upgrading{boxtest.Copies, func(_ *boxtest.Box, from *operon.UpgradeContext) error {
+		mu.Lock()
+		defer mu.Unlock()
+		calls = append(calls, from.From+" "+from.Key)
+		return nil
+	}}
+	var attempts [2][]string
+	for i := range attempts {
+		_, stop := w.release(w.Config, "1.0.0", boxtest.ComposeFunc(boxtest.Copies))
+		w.recorded(b, "1.0.0", "NothingToUpgrade")
+		stop()
+		_, stop = w.release(w.Config, "2.0.0", newer)
+		w.recorded(b, "2.0.0", "Upgraded")
+		stop()
+		mu.Lock()
+		attempts[i], calls = slices.Compact(calls), nil // a call whose success could not be recorded is repeated
+		mu.Unlock()
+		w.Change(b, func() { b.Annotations = map[string]string{"operon.dev/downgrade-from": "2.0.0"} })
+	}
+	if first := attempts[0]; len(first) != 1 || !strings.HasPrefix(first[0], "1.0.0 ") || !slices.Equal(first, attempts[1]) {
+		t.Errorf("upgraded was %q, and after the rollback %q: want the same, once", first, attempts[1])
+	}
+}
+
+// cleaning is a composer that also upgrades and cleans up.
+type cleaning struct{ upgrading }
+
+// Finalize implements operon.Finalizer.
+func (cleaning) Finalize(context.Context, *boxtest.Box, *operon.Finalization) error { return nil }
+
+// Any version finalizes an object that is being deleted, also one that a newer version has upgraded.
+func TestAnOlderVersionFinalizes(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	b := w.Box("a", nil)
+	_, stop := w.release(w.Config, "2.0.0", cleaning{upgrading{boxtest.Copies, func(*boxtest.Box, *operon.UpgradeContext) error { return nil }}})
+	w.IsReady(b)
+	w.recorded(b, "2.0.0", "Upgraded")
+	stop()
+	var calls atomic.Int64
+	var released atomic.Bool
+	released.Store(true)
+	w.release(w.Config, "1.0.0", waitingCleanup{boxtest.Copies, &calls, &released})
+	w.Ready(b, metav1.ConditionFalse, "NewerVersion", "last reconciled by operator version 2.0.0")
+	w.Must(w.Client.Delete(t.Context(), b))
+	w.Gone(b)
+	if calls.Load() == 0 {
+		t.Error("it went without the cleanup of the older version")
 	}
 }
 
