@@ -44,6 +44,7 @@ func TestReplicas(t *testing.T) {
 	for name, test := range map[string]func(*replicas){
 		"an old bundle is not put back":                oldBundle,
 		"who does not lead changes bundles only":       bundlesOnly,
+		"the version after a rollback is recorded":     rolledBack,
 		"one instance converts":                        oneConverter,
 		"a contest is bounded":                         contest,
 		"of decisions at the same time one is carried": oneDecision,
@@ -204,6 +205,44 @@ func bundlesOnly(r *replicas) {
 	}
 	if _, wrote, err := follower.turn(r.Context()); wrote || err != nil {
 		r.Errorf("it wrote %v though nothing has changed, error %v", wrote, err)
+	}
+}
+
+// A version that registers the same webhooks as an older one writes nothing. One that registers the same as a newer one, after a rollback, records
+// its version: otherwise, a webhook that the next version drops would count as one of a newer version, and requests to it would fail.
+func rolledBack(r *replicas) {
+	from := newFixed(r.T)
+	for _, release := range []struct {
+		version          string
+		failOpen, writes bool
+		recorded         string
+	}{
+		{"1.0.0", false, true, "1.0.0"},
+		{"2.0.0", false, false, "1.0.0"},
+		{"2.0.0", true, true, "2.0.0"},
+		{"1.0.0", true, true, "1.0.0"},
+		{"1.0.0", true, false, "1.0.0"},
+	} {
+		r.cfg.Version = release.version
+		k := r.replica(from, Options{FailOpen: release.failOpen})
+		if _, wrote, err := k.turn(r.Context()); wrote != release.writes || err != nil {
+			r.Fatalf("%+v: it wrote: %t, error %v", release, wrote, err)
+		}
+		live, err := k.registry.get(r.Context(), k.registry.all[0].id())
+		if err != nil {
+			r.Fatal(err)
+		}
+		if recorded := live.GetAnnotations()[versionAnnotation]; recorded != release.recorded {
+			r.Errorf("%+v: recorded is %q", release, recorded)
+		}
+	}
+	r.cfg.Version = "1.1.0"
+	next := r.replica(from, Options{FailOpen: true})
+	if _, _, err := next.turn(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+	if !(*next.before.Load())[next.hooks[0].path()] {
+		r.Error("for the next version, the webhook is not one of an older version")
 	}
 }
 
