@@ -246,9 +246,7 @@ func TestConversionWithoutTheOperator(t *testing.T) {
 	create(t, f.gadgets(), f.gadget("old")) // stored as v1
 	f.addVersion(t)
 	f.mustDeploy(t, nil)
-	f.convertsBy(t, map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": map[string]any{"namespace": f.namespace(), "name": f.name + "-webhook"}},
-	}})
+	f.convertedIn(t, f.namespace())
 	t.Cleanup(func() { f.convertsBy(t, map[string]any{"strategy": "None", "webhook": nil}) })
 	_, _, err := f.deploy(t, nil)
 	if missing := refuses(err, "nothing was deployed, because this version of the operator serves no webhooks", "CustomResourceDefinition gadgets."+f.group, "--unsafe-crds"); missing != nil {
@@ -274,6 +272,30 @@ func TestConversionWithoutTheOperator(t *testing.T) {
 	})
 }
 
+// A version that serves no webhooks is deployed although a conversion is registered, if API servers have nothing to convert because the CRD has a
+// single version, or if an instance of the operator in another namespace converts the objects. That conversion stays, also with UnsafeCRDs.
+func TestConversionsThatPreventNoDeployment(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t) // without custom resources: API servers do not call the Services, which do not exist
+	f.mustDeploy(t, nil)
+	t.Cleanup(func() { f.convertsBy(t, map[string]any{"strategy": "None", "webhook": nil}) })
+	f.convertedIn(t, f.namespace())
+	f.mustDeploy(t, nil)
+	f.convertedIn(t, "elsewhere")
+	f.addVersion(t)
+	for _, unchecked := range []bool{false, true} {
+		f.mustDeploy(t, func(o *deploy.Options) { o.UnsafeCRDs = unchecked })
+		definition, err := dynamic.NewForConfigOrDie(f.env.Config).Resource(definitionResource).Get(t.Context(), "gadgets."+f.group, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		namespace, _, err := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "service", "namespace")
+		if namespace != "elsewhere" || err != nil {
+			t.Errorf("unchecked: %t: objects are converted in the namespace %q, want elsewhere: %v", unchecked, namespace, err)
+		}
+	}
+}
+
 // addVersion adds a version to the project's CRD, in which objects are stored from now on.
 func (f *fixture) addVersion(t *testing.T) {
 	t.Helper()
@@ -281,6 +303,14 @@ func (f *fixture) addVersion(t *testing.T) {
 	text := testaid.Read(t, file)
 	version := text[strings.Index(text, "  - name: v1\n"):]
 	testaid.Write(t, file, strings.Replace(text, "storage: true", "storage: false", 1)+strings.Replace(version, "name: v1", "name: v2", 1))
+}
+
+// convertedIn makes API servers call a Service in a namespace to convert gadgets.
+func (f *fixture) convertedIn(t *testing.T, namespace string) {
+	t.Helper()
+	f.convertsBy(t, map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": map[string]any{"namespace": namespace, "name": f.name + "-webhook"}},
+	}})
 }
 
 // convertsBy sets the conversion of the CRD, as the operator does.
