@@ -93,3 +93,24 @@ func TestTroubleOfOtherContainers(t *testing.T) {
 		}
 	}
 }
+
+// Of init containers that run, only a sidecar has to become ready: one that is always restarted.
+func TestTroubleOfInitContainers(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[corev1.ContainerRestartPolicy]string{
+		"":                                     "", // that of the pod
+		corev1.ContainerRestartPolicyNever:     "",
+		corev1.ContainerRestartPolicyOnFailure: "",
+		corev1.ContainerRestartPolicyAlways:    "pod p runs, but its container init is not ready",
+	} {
+		container := corev1.Container{Name: "init"}
+		if policy != "" {
+			container.RestartPolicy = &policy
+		}
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{InitContainers: []corev1.Container{container}}}
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		if got := troubleOf(&appsv1.Deployment{}, []corev1.Pod{pod}); got.text != want {
+			t.Errorf("restart policy %q: %q, want %q", policy, got.text, want)
+		}
+	}
+}
