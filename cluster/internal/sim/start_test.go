@@ -186,6 +186,49 @@ func TestTaintOfARetainedNode(t *testing.T) {
 	}
 }
 
+// A start changes only the simulation's own taint, and only on nodes of the simulation: nodes that a user added keep all of their taints.
+func TestTaintsOfUsersAreKept(t *testing.T) {
+	ours := corev1.Taint{Key: sim.NodeLabel, Value: "true", Effect: corev1.TaintEffectNoSchedule}
+	theirs := corev1.Taint{Key: "apart", Effect: corev1.TaintEffectNoSchedule}
+	const registered, added = "node-99", "of-a-user" // an earlier simulation with more nodes registered the first one
+	taintedNode(t, registered, theirs)
+	taintedNode(t, added, theirs, ours)
+	for _, want := range []bool{true, false} {
+		config := plane.config
+		config.Tainted, config.NoNodes = want, want
+		start(t, config)()
+		for _, expected := range []struct {
+			node  string
+			taint corev1.Taint
+			has   bool
+		}{{registered, theirs, true}, {registered, ours, want}, {added, theirs, true}, {added, ours, true}} {
+			node, err := plane.client.CoreV1().Nodes().Get(t.Context(), expected.node, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			has := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.MatchTaint(&expected.taint) })
+			if has != expected.has {
+				t.Errorf("Tainted %t: %s has the taint %s: %t, want %t: %s", want, node.Name, expected.taint.Key, has, expected.has, asYAML(node.Spec.Taints))
+			}
+		}
+	}
+}
+
+// taintedNode creates a simulated node with taints.
+func taintedNode(t *testing.T, name string, taints ...corev1.Taint) {
+	t.Helper()
+	nodes := plane.client.CoreV1().Nodes()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: simulated()}, Spec: corev1.NodeSpec{Taints: taints}}
+	if _, err := nodes.Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := nodes.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestStartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
