@@ -21,6 +21,7 @@ func TestWhatAnInterruptionLeaves(t *testing.T) {
 	}{
 		{true, fmt.Errorf("deploy: %w", left), "operon: interrupted\nthe old pods keep running\n", exitInterrupted},
 		{true, context.Canceled, "operon: interrupted\n", exitInterrupted},
+		{true, &deploy.LeftError{Err: context.Canceled, Left: hostile}, "operon: interrupted\n" + cleaned + "\n", exitInterrupted},
 		{false, left, "operon: context canceled\nthe old pods keep running\n", exitFailed},
 	} {
 		var out strings.Builder
