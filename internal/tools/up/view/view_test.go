@@ -119,7 +119,7 @@ func TestEveryLineFitsItsWidth(t *testing.T) {
 // Clients that may write a status or an event must not be able to control the terminal.
 func TestEscapeSequencesFromTheClusterAreNotWritten(t *testing.T) {
 	t.Parallel()
-	const hostile = "\x1b[2J\x1b]0;title\a\rforged"
+	const hostile = "\u009b2J\x1b[2J\x1b]0;title\a\rforged"
 	state := State{
 		Now: now, Operator: Operator{Phase: Running}, Log: []string{hostile}, Problems: []Problem{{Title: hostile, Lines: []string{hostile}}},
 		Tree: tree.Snapshot{
@@ -130,7 +130,7 @@ func TestEscapeSequencesFromTheClusterAreNotWritten(t *testing.T) {
 	var out bytes.Buffer
 	NewPlain(&out, now.Add(-time.Hour)).Update(state)
 	for what, text := range map[string]string{"plain": out.String(), "picture": strings.Join(Render(state, 100, Monochrome), "\n")} {
-		if strings.ContainsAny(text, "\x1b\a\r") || !strings.Contains(text, "forged") {
+		if strings.ContainsAny(text, "\u009b\x1b\a\r") || !strings.Contains(text, "forged") {
 			t.Errorf("%s: %q", what, text)
 		}
 	}
@@ -179,6 +179,15 @@ func TestThePictureReplacesTheOneBefore(t *testing.T) {
 	}
 	if got := terminal.replace([]string{"d"}, 60); got != "\x1b[?25l\x1b[2J\x1b[Hd\x1b[K\n\x1b[J" {
 		t.Errorf("after a resize %q", got)
+	}
+}
+
+// Of the escape sequences in lines, the picture has only the colors.
+func TestThePictureHasNoEscapeSequencesFromLines(t *testing.T) {
+	t.Parallel()
+	got := (&Terminal{}).replace([]string{"\x1b[31mred\x1b[0m\x1b[2J\x1b]0;title\a\rforged\u009b2J"}, 80)
+	if want := "\x1b[?25l" + "\x1b[31mred\x1b[0m�[2J�]0;title��forged�2J" + "\x1b[K\n\x1b[J"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
