@@ -70,6 +70,26 @@ func TestProgressInALog(t *testing.T) {
 	}
 }
 
+// Names from a cluster cannot control the terminal: the only escape sequences are those that replace the line.
+func TestProgressHasNoControlCharactersFromNames(t *testing.T) {
+	t.Parallel()
+	const hostile = "\x1b[31m\x1b[2J\x1b]0;title\a\rforged\u009b2J"
+	var out bytes.Buffer
+	p := report.NewProgress(&out, true, func() report.Look { return report.Look{Width: 120} })
+	p.Update(report.Standing{Now: began, At: hostile})
+	p.Update(report.Standing{Now: began.Add(time.Minute), Began: began, Done: 1, Planned: 2, At: hostile})
+	got := strings.Split(strings.TrimSuffix(out.String(), "\x1b[K"), "\x1b[K")
+	if len(got) != 2 {
+		t.Fatalf("%d lines: %q", len(got), got)
+	}
+	for _, line := range got {
+		text, begins := strings.CutPrefix(line, "\r")
+		if !begins || strings.ContainsFunc(text, steers) || !strings.HasSuffix(text, "�[31m�[2J�]0;title��forged�2J") {
+			t.Errorf("%q", line)
+		}
+	}
+}
+
 // Progress is safe for concurrent use. The race detector checks this.
 func TestProgressFromMany(t *testing.T) {
 	t.Parallel()
